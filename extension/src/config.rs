@@ -1,0 +1,4 @@
+//! Typed configuration.
+
+pub mod export;
+pub mod process_group;

@@ -1,0 +1,4 @@
+//! warpgauge's extension: one pass a minute from process groups to OTLP.
+#![forbid(unsafe_code)]
+
+pub mod config;
