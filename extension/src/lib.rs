@@ -1,8 +1,11 @@
 //! warpgauge's extension: one pass a minute from process groups to OTLP.
 #![forbid(unsafe_code)]
 
+pub mod aggregate;
 pub mod atomic_file;
 pub mod config;
 pub mod control;
 pub mod listing;
 pub mod lock;
+pub mod measurements;
+pub mod skips;
