@@ -8,4 +8,6 @@ pub mod control;
 pub mod listing;
 pub mod lock;
 pub mod measurements;
+pub mod metrics;
+pub mod otlp;
 pub mod skips;
