@@ -12,10 +12,7 @@ use super::Unread;
 const CHUNK: usize = 4 << 10;
 
 /// One read into a buffer that is known to be larger than the file.
-pub(super) fn read_once<'buffer>(
-    file: impl AsFd,
-    buffer: &'buffer mut [u8],
-) -> Result<&'buffer [u8], Unread> {
+pub(super) fn read_once(file: impl AsFd, buffer: &mut [u8]) -> Result<&[u8], Unread> {
     let length = read_again(file, buffer)?;
     buffer.get(..length).ok_or(Unread::Malformed)
 }
