@@ -1,8 +1,16 @@
 //! warpgauge's extension: one pass a minute from process groups to OTLP.
 #![forbid(unsafe_code)]
 
+pub mod aggregate;
 pub mod atomic_file;
+pub mod carried;
 pub mod config;
 pub mod control;
+pub mod health;
 pub mod listing;
 pub mod lock;
+pub mod measurements;
+pub mod metrics;
+pub mod otlp;
+pub mod skips;
+pub mod spool;
