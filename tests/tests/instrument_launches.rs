@@ -8,6 +8,7 @@
 )]
 
 use std::collections::BTreeMap;
+use std::io::Write;
 
 use warpgauge_tests::{Outcome, Published, World};
 
@@ -107,4 +108,26 @@ fn more_shapes_than_the_ledger_holds_still_count_as_launches() {
     let shapes: Vec<&str> = shapes.iter().map(String::as_str).collect();
     let (_, published) = run_listed(&[&shapes[..], &["--launches=9000"]].concat());
     assert_eq!(published.rounded(), BTreeMap::from([("100", 9000)]));
+}
+
+/// 48 warps on a multiprocessor, as on compute capability 8.6.
+#[test]
+fn occupancy_is_of_the_device_that_the_kernel_runs_on() {
+    let world = World::new().unwrap();
+    let script = world.path("device");
+    let device = "device warps=48 blocks=16 shared=102400\nkernel saxpy registers=32\n";
+    std::fs::File::create(&script).unwrap().write_all(device.as_bytes()).unwrap();
+    let host = world
+        .host(&[
+            "--pause-before=init",
+            "--kernel=saxpy=1:768",
+            "--kernel=saxpy=1:32",
+            "--launches=8",
+        ])
+        .env("STANDIN_CUDA_SCRIPT", &script);
+    let outcome = host.start_listed("1").unwrap().finish().unwrap();
+    let published = world.published_by(outcome.pid).unwrap();
+    let sixteen_of_48 = (100.0 / 3.0).to_string();
+    let expected = BTreeMap::from([("100", 4), (sixteen_of_48.as_str(), 4)]);
+    assert_eq!(published.rounded(), expected);
 }

@@ -64,7 +64,9 @@ pub enum CuptiError {
         missing: MissingSymbol,
     },
     /// Its structures may be other ones.
-    #[error("{file} has CUPTI API version {version}; known are 18 to 28 (CUDA 11.8 to 12.9) and 13xxxx")]
+    #[error(
+        "{file} has CUPTI API version {version}; known are 18 to 28 (CUDA 11.8 to 12.9) and 13xxxx"
+    )]
     UnknownVersion {
         /// The library.
         file: String,
