@@ -83,6 +83,9 @@ impl Session {
 
     /// Does what is due and says how long there is nothing to do.
     pub fn step(&mut self, moment: Moment, now: Instant) -> Duration {
+        if LIFECYCLE.state() == State::Off {
+            return self.settings.flush_interval;
+        }
         if let Some(entry) = guard::fault() {
             self.disable(&format!("a fault of this library in {entry:?}"));
         }
@@ -161,7 +164,7 @@ impl Session {
     }
 
     /// Gives up for the life of the process; what was counted is still published.
-    fn disable(&mut self, why: &str) {
+    pub fn disable(&mut self, why: &str) {
         if !matches!(LIFECYCLE.state(), State::Armed | State::Measuring) {
             return;
         }
@@ -201,6 +204,12 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Whether nothing waits in memory.
+    #[must_use]
+    pub fn has_published_everything(&self) -> bool {
+        self.tally.launches() == 0
     }
 
     fn say_what_is_not_measurable(&mut self, functions: FunctionSet) {

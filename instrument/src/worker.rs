@@ -1,5 +1,6 @@
 //! The library's own thread, and the two moments at which others do its work: injection and exit.
 
+use std::io;
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError, TryLockError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -41,23 +42,24 @@ pub fn start() {
         LIFECYCLE.change(State::Off, State::Armed);
         let mut session = Session::new(settings, log, Instant::now());
         session.step(Moment::InsideInit, Instant::now());
-        *hold() = Some(session);
-        start_thread();
+        let mut held = hold();
+        if let Err(error) = start_thread() {
+            session.disable(&format!("no thread: {error}"));
+        }
+        *held = Some(session);
     });
 }
 
 /// Starts the thread with every signal blocked: signals are the host's.
-fn start_thread() {
-    let Ok(hosts_mask) = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK) else { return };
+fn start_thread() -> io::Result<()> {
+    let hosts_mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
     let started = thread::Builder::new()
         .name("warpgauge".to_owned())
         .stack_size(STACK_BYTES)
         .spawn(|| guard(Entry::Worker, (), work));
     // The mask was valid a moment ago, so it can be set again.
     let _restored = hosts_mask.thread_set_mask();
-    if started.is_err() {
-        LIFECYCLE.disable();
-    }
+    started.map(drop)
 }
 
 fn work() {
@@ -66,11 +68,11 @@ fn work() {
         let pause = {
             let mut session = hold();
             let Some(session) = session.as_mut() else { return };
+            let pause = session.step(Moment::OwnThread, Instant::now());
             match LIFECYCLE.state() {
                 State::Off => return,
-                State::Armed | State::Measuring | State::Disabled => {
-                    session.step(Moment::OwnThread, Instant::now())
-                }
+                State::Disabled if session.has_published_everything() => return,
+                State::Armed | State::Measuring | State::Disabled => pause,
             }
         };
         thread::park_timeout(pause);

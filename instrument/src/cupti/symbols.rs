@@ -23,7 +23,7 @@ const USUAL_PLACES: [&CStr; 4] = [
     c"/usr/local/cuda/lib64/libcupti.so.12",
 ];
 
-/// CUDA 12.0 to 12.9 count `CUPTI_API_VERSION` from 18 to 28; 13.x writes 13xxxx. The structures
+/// CUDA 11.8 to 12.9 count `CUPTI_API_VERSION` from 18 to 28; 13.x writes 13xxxx. The structures
 /// that we read are the same in all of them; a later major version has to be looked at first.
 fn is_known_version(version: u32) -> bool {
     matches!(version, 18..=28 | 130_000..=139_999)
@@ -64,7 +64,9 @@ pub enum CuptiError {
         missing: MissingSymbol,
     },
     /// Its structures may be other ones.
-    #[error("{file} has CUPTI API version {version}; known are 18 to 28 (CUDA 12) and 13xxxx")]
+    #[error(
+        "{file} has CUPTI API version {version}; known are 18 to 28 (CUDA 11.8 to 12.9) and 13xxxx"
+    )]
     UnknownVersion {
         /// The library.
         file: String,
@@ -173,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_from_cuda_12_to_13_are_known() {
+    fn versions_from_cuda_11_8_to_13_are_known() {
         for version in [18, 28, 130_001, 130_401] {
             assert!(is_known_version(version), "{version}");
         }

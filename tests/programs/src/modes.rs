@@ -131,6 +131,7 @@ fn exec_plainly(arguments: &Arguments) -> Result<(), RunError> {
     while let Some(word) = own.next() {
         match word.as_os_str().to_str() {
             Some("--mode" | "--pause-before" | "--launches") => drop(own.next()),
+            Some(word) if word.starts_with("--mode=") || word.starts_with("--launches=") => {}
             _ => words.extend(c_string(word)),
         }
     }
