@@ -1,0 +1,156 @@
+//! OTLP/HTTP through the exporter of `opentelemetry-otlp`.
+//!
+//! The exporter (0.33.1) knows how OTLP/HTTP spells a request: method, URL, content type, content
+//! encoding, user agent. It knows only data of the SDK, though, with one resource for each
+//! provider; of the answer it keeps neither status nor words; and a partial success it reports
+//! nowhere. So it exports nothing, and the [`PayloadClient`] under it exchanges that nothing for
+//! the request that is due and keeps the answer.
+//!
+//! What it must not do here: it merges `OTEL_EXPORTER_OTLP_HEADERS` over the headers it was given
+//! and percent-decodes those, so headers come from our settings alone; and it retries, so its
+//! retries are off, and the client sends each request once, whatever is asked of it.
+//!
+//! All of this becomes unnecessary once the exporter offers a call that takes an encoded (or
+//! proto) `ExportMetricsServiceRequest` and returns status, headers and response message.
+
+mod answer;
+mod post;
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Instant, SystemTime};
+
+use bytes::Bytes;
+use flate2::{GzBuilder, write::GzEncoder};
+use http::header::{CONTENT_ENCODING, USER_AGENT};
+use http::{HeaderName, HeaderValue, Request, Response};
+use opentelemetry_http::{HttpClient, HttpError};
+use opentelemetry_otlp::{MetricExporter, RetryPolicy, WithExportConfig as _, WithHttpConfig as _};
+use opentelemetry_sdk::metrics::data::ResourceMetrics;
+use opentelemetry_sdk::metrics::exporter::PushMetricExporter as _;
+
+use self::post::{Poster, Reply};
+use super::endpoint::Endpoint;
+use super::network::Transport;
+use super::sender::{OpenError, Outcome};
+use super::settings::Settings;
+use crate::config::export::Compression;
+
+/// Names us before the exporter's own user agent, as the OTLP exporter specification has it.
+const PRODUCT: &str = concat!("warpgauge/", env!("CARGO_PKG_VERSION"));
+
+/// The exporter, and the client that it believes to send its data with.
+pub(super) struct HttpTransport {
+    exporter: MetricExporter,
+    client: Arc<PayloadClient>,
+    /// Drives the exporter's future, which never waits: its client blocks.
+    runtime: tokio::runtime::Runtime,
+}
+
+impl HttpTransport {
+    pub(super) fn new(endpoint: &Endpoint, settings: &Settings) -> Result<Self, OpenError> {
+        let client = Arc::new(PayloadClient {
+            poster: Poster::new(endpoint, &settings.tls),
+            headers: settings.headers.to_send().collect(),
+            due: Mutex::default(),
+            answer: Mutex::default(),
+        });
+        let mut builder = MetricExporter::builder()
+            .with_http()
+            .with_shared_http_client(Arc::clone(&client) as Arc<dyn HttpClient>)
+            .with_protocol(opentelemetry_otlp::Protocol::HttpBinary)
+            .with_endpoint(endpoint.uri().to_string())
+            .with_timeout(settings.timeout)
+            .with_retry_policy(RetryPolicy::disabled());
+        if settings.compression == Compression::Gzip {
+            builder = builder.with_compression(opentelemetry_otlp::Compression::Gzip);
+        }
+        let exporter = builder.build().map_err(OpenError::Http)?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().build().map_err(OpenError::EventLoop)?;
+        Ok(Self { exporter, client, runtime })
+    }
+}
+
+impl Transport for HttpTransport {
+    fn exchange(&mut self, request: &[u8], deadline: Instant) -> Outcome {
+        put(&self.client.due, (Bytes::copy_from_slice(request), deadline));
+        let exported = self.runtime.block_on(self.exporter.export(&ResourceMetrics::default()));
+        match (take(&self.client.answer), exported) {
+            (Some(Ok(reply)), _) => answer::judge(&reply, SystemTime::now()),
+            (Some(Err(outcome)), _) => outcome,
+            (None, Err(error)) => Outcome::misconfigured(format!("nothing was sent: {error}")),
+            (None, Ok(())) => Outcome::retry("nothing was sent, and nobody said why"),
+        }
+    }
+}
+
+/// Sends what is due instead of what it is given.
+#[derive(Debug)]
+struct PayloadClient {
+    poster: Poster,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    /// The request to send next, until it is sent.
+    due: Mutex<Option<(Bytes, Instant)>>,
+    answer: Mutex<Option<Result<Reply, Outcome>>>,
+}
+
+impl PayloadClient {
+    /// The exporter's request with our body and our headers.
+    fn dress(&self, request: Request<Bytes>, body: Bytes) -> Result<Request<Bytes>, HttpError> {
+        let (mut parts, _) = request.into_parts();
+        // The exporter has read the environment's headers by its own order of precedence.
+        let mut headers = http::HeaderMap::new();
+        for name in [http::header::CONTENT_TYPE, CONTENT_ENCODING] {
+            if let Some(value) = parts.headers.remove(&name) {
+                headers.insert(name, value);
+            }
+        }
+        let exporter = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
+        let user_agent = format!("{PRODUCT} {}", exporter.unwrap_or_default());
+        headers.insert(USER_AGENT, HeaderValue::from_str(user_agent.trim())?);
+        headers.extend(self.headers.iter().cloned());
+        let body = if headers.contains_key(CONTENT_ENCODING) { gzip(&body)?.into() } else { body };
+        parts.headers = headers;
+        Ok(Request::from_parts(parts, body))
+    }
+}
+
+#[async_trait::async_trait]
+impl HttpClient for PayloadClient {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let (body, deadline) = take(&self.due).ok_or("this request was sent already")?;
+        let request = self.dress(request, body)?;
+        match self.poster.post(request, deadline) {
+            Ok(reply) => {
+                let response =
+                    Response::builder().status(reply.status).body(reply.body.clone().into())?;
+                put(&self.answer, Ok(reply));
+                Ok(response)
+            }
+            Err(outcome) => {
+                put(&self.answer, Err(outcome));
+                Err("no answer".into())
+            }
+        }
+    }
+}
+
+/// Compresses to the same bytes each time: the header has no time and no host in it.
+fn gzip(body: &[u8]) -> std::io::Result<Vec<u8>> {
+    let buffer = Vec::with_capacity(body.len() / 2);
+    let mut encoder: GzEncoder<Vec<u8>> = GzBuilder::new()
+        .mtime(0)
+        .operating_system(255)
+        .write(buffer, flate2::Compression::default());
+    encoder.write_all(body)?;
+    encoder.finish()
+}
+
+fn put<T>(slot: &Mutex<Option<T>>, value: T) {
+    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+}
+
+fn take<T>(slot: &Mutex<Option<T>>) -> Option<T> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
