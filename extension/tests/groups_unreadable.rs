@@ -203,7 +203,7 @@ fn what_may_not_be_read_leaves_a_process_undecided_and_is_counted_once() {
     assert_eq!(found.skipped, [skipped(ProcFile::Environ, Unread::Denied, 3, 10)]);
     assert_eq!(
         found.skipped[0].to_string(),
-        "3 processes (pid 10): environ: permission denied; run as root or with the capability \
+        "3 processes (pid 10 for one): environ: permission denied; run as root or with the capability \
          CAP_SYS_PTRACE"
     );
 }
