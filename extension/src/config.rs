@@ -7,7 +7,7 @@ pub mod process_group;
 pub mod quantity;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -108,63 +108,16 @@ impl Default for SpoolLimits {
     }
 }
 
-/// Why there is no configuration.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file could not be read.
-    #[error("{path}: {source}; name another file with --config, or start from res/warpgauge.toml")]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The file says something impossible; all of it is listed.
-    #[error("{}", render(path, faults))]
-    Faults {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, in the order of the lines.
-        faults: Vec<Fault>,
-    },
-}
-
-fn render(path: &Path, faults: &[Fault]) -> String {
-    let lines: Vec<_> = faults
-        .iter()
-        .map(|fault| match fault.line {
-            Some(line) => format!("{}:{line}: {}", path.display(), words(fault)),
-            None => format!("{}: {}", path.display(), words(fault)),
-        })
-        .collect();
-    lines.join("\n")
-}
-
-fn words(fault: &Fault) -> String {
-    Fault { line: None, ..fault.clone() }.to_string()
-}
-
 impl Config {
-    /// Reads a configuration file.
-    ///
-    /// # Errors
-    /// [`ConfigError`], with every fault that the file holds.
-    pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
-        Self::parse(&text).map_err(|faults| ConfigError::Faults { path: path.to_owned(), faults })
-    }
-
-    /// Reads a configuration from its text.
-    ///
-    /// # Errors
-    /// Every fault in it, in the order of the lines.
-    pub fn parse(text: &str) -> Result<Self, Vec<Fault>> {
+    /// Reads a configuration from its text: what could be read, with defaults for the rest, and
+    /// every fault in it, in the order of the lines. Only without a fault is it to be used.
+    #[must_use]
+    pub fn parse(text: &str) -> (Self, Vec<Fault>) {
         let document = Document::new(text);
         let mut config = read(&mut document.root());
         let (faults, lines) = document.finish();
         config.lines = lines;
-        if faults.is_empty() { Ok(config) } else { Err(faults) }
+        (config, faults)
     }
 
     /// Gives a fault that was found later the line of its key, or of the nearest table above it.
@@ -270,27 +223,14 @@ fn read_paths(section: &mut Section<'_, '_>) -> Paths {
     paths
 }
 
+/// Names are checked together with the conditions, by `groups::Rules::compile`.
 fn read_groups(root: &mut Section<'_, '_>) -> Vec<ProcessGroup> {
-    let mut seen = BTreeSet::new();
     let mut groups = Vec::new();
     for mut section in root.sections("process_group") {
-        let name: Option<String> = section.take_checked("name", |name: String| {
-            if name.trim().is_empty() {
-                Err("a group name is empty".to_owned())
-            } else if seen.insert(name.clone()) {
-                Ok(name)
-            } else {
-                Err(format!(
-                    "`{name}` is defined twice; join the two with any = [{{...}}, {{...}}]"
-                ))
-            }
-        });
-        if name.is_none() && !section.has_read("name") {
-            section.note(None, "has no name; add name = \"...\"");
-        }
+        let name = section.take("name").unwrap_or_default();
         let any = section.sections("any").iter_mut().map(read_conditions).collect();
         let all = read_conditions(&mut section);
-        groups.push(ProcessGroup { name: name.unwrap_or_default(), all, any });
+        groups.push(ProcessGroup { name, all, any });
     }
     groups
 }
@@ -368,7 +308,8 @@ mod tests {
 
     #[test]
     fn an_empty_file_is_a_configuration_with_every_default() {
-        let config = Config::parse("").unwrap();
+        let (config, faults) = Config::parse("");
+        assert_eq!(faults, []);
         assert!(config.instrumentation_enabled);
         assert_eq!(config.functions.to_string(), "0,1,2");
         assert_eq!(config.paths, Paths::default());
@@ -406,7 +347,7 @@ Authorization = 5
 [spool]
 max_size = "10B"
 "#;
-        let faults = Config::parse(text).unwrap_err();
+        let (_, faults) = Config::parse(text);
         let found: Vec<_> =
             faults.iter().map(|fault| (fault.line.unwrap(), fault.key.as_str())).collect();
         assert_eq!(
@@ -418,8 +359,6 @@ max_size = "10B"
                 (7, "paths.state"),
                 (9, "paths.runtime_config"),
                 (13, "process_group[0].comandline"),
-                (16, "process_group[1].name"),
-                (18, "process_group[2]"),
                 (19, "process_group[2].exe"),
                 (22, "export.protocol"),
                 (23, "export.timeout"),
@@ -432,13 +371,13 @@ max_size = "10B"
 
     #[test]
     fn what_is_no_toml_is_reported_with_its_line() {
-        let faults = Config::parse("a = 1\nb = = 2\n").unwrap_err();
+        let (_, faults) = Config::parse("a = 1\nb = = 2\n");
         assert!(faults.iter().any(|fault| fault.line == Some(2) && fault.message.contains("TOML")));
     }
 
     #[test]
     fn a_later_fault_takes_the_line_of_its_key_or_of_the_table_above() {
-        let config = Config::parse("[[process_group]]\nname = \"a\"\ncmdline = '('\n").unwrap();
+        let (config, _) = Config::parse("[[process_group]]\nname = \"a\"\ncmdline = '('\n");
         assert_eq!(config.locate("process_group[0].cmdline", String::new()).line, Some(3));
         assert_eq!(config.locate("process_group[0].env.X", String::new()).line, Some(1));
     }

@@ -175,6 +175,15 @@ impl RuntimeConfig {
         by_pid.into_values().collect()
     }
 
+    /// The extension's own lines, to be written again as they are.
+    pub fn own_lines(&self) -> impl Iterator<Item = OwnLine> {
+        self.own.iter().map(|(entry, group)| OwnLine {
+            pid: entry.pid,
+            functions: entry.functions,
+            group: group.clone(),
+        })
+    }
+
     /// Replaces a person's lines for a pid by one.
     pub fn set(&mut self, entry: Entry) {
         self.unset(entry.pid);

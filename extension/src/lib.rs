@@ -4,11 +4,7 @@
 pub mod aggregate;
 pub mod atomic_file;
 pub mod carried;
-pub mod cli {
-    //! What people see.
-
-    pub mod groups;
-}
+pub mod cli;
 pub mod config;
 pub mod control;
 pub mod groups;
@@ -18,6 +14,9 @@ pub mod lock;
 pub mod measurements;
 pub mod metrics;
 pub mod otlp;
+pub mod pass;
 pub mod procfs;
+pub mod report;
+pub mod setup;
 pub mod skips;
 pub mod spool;

@@ -5,6 +5,7 @@
 //! that into a [`sender::Sender`], and each send ends in a [`sender::Outcome`] that says what may
 //! happen to the request next: forget it, keep it, or set it aside.
 
+pub mod attribute_list;
 pub mod chunks;
 pub mod credentials;
 pub mod cumulative;

@@ -102,7 +102,7 @@ impl Spool {
     /// # Errors
     /// [`SpoolError`].
     pub fn open(state: &Path) -> Result<Self, SpoolError> {
-        let spool = Self { root: state.join("spool"), rejected: state.join("rejected") };
+        let spool = Self::look(state);
         for folder in [&spool.root, &spool.rejected] {
             fs::create_dir_all(folder).at(folder)?;
         }
@@ -111,6 +111,12 @@ impl Spool {
             fs::remove_dir_all(&unfinished).at(&unfinished)?;
         }
         Ok(spool)
+    }
+
+    /// The spool to look at: nothing is made or removed.
+    #[must_use]
+    pub fn look(state: &Path) -> Self {
+        Self { root: state.join("spool"), rejected: state.join("rejected") }
     }
 
     /// Commits a window: from the return of this on, its numbers will be sent and its files never

@@ -14,7 +14,8 @@ mod fake_proc;
 
 use fake_proc::{BOOT_SECONDS, FakeProc, FakeProcess};
 use serde_json::{Value, json};
-use warpgauge::cli::groups::{RenderOptions, render_explanation, render_groups};
+use warpgauge::cli::Screen;
+use warpgauge::cli::groups::{render_explanation, render_groups};
 use warpgauge::config::process_group::{Conditions, ProcessGroup};
 use warpgauge::groups::{Resolution, Rules};
 
@@ -22,17 +23,17 @@ const OWN_PID: u32 = 99_999;
 const CONTAINER: &str = "3f5ab9d1c0e84b77a1f6d2093e5c8b4a7d6e1f00aa55cc993388ee2211bb4466";
 
 /// Three hours after the boot, into a pipe.
-const PIPE: RenderOptions = RenderOptions {
+const PIPE: Screen = Screen {
     color: false,
     width: None,
     json: false,
     now_unix_nanoseconds: (BOOT_SECONDS + 3 * 3_600) * 1_000_000_000,
 };
 
-const JSON: RenderOptions = RenderOptions { json: true, ..PIPE };
+const JSON: Screen = Screen { json: true, ..PIPE };
 
-fn terminal(width: u16) -> RenderOptions {
-    RenderOptions { width: Some(width), ..PIPE }
+fn terminal(width: u16) -> Screen {
+    Screen { width: Some(width), ..PIPE }
 }
 
 fn text(text: &str) -> Option<String> {
@@ -51,13 +52,13 @@ fn resolved(fake: &FakeProc, rules: &Rules) -> Resolution {
     resolution
 }
 
-fn groups(fake: &FakeProc, monitored: &[&str], options: &RenderOptions) -> String {
+fn groups(fake: &FakeProc, monitored: &[&str], options: &Screen) -> String {
     let mut out = Vec::new();
     render_groups(&mut out, &resolved(fake, &rules(&[], monitored)), options).unwrap();
     String::from_utf8(out).unwrap()
 }
 
-fn explained(fake: &FakeProc, rules: &Rules, pid: u32, options: &RenderOptions) -> String {
+fn explained(fake: &FakeProc, rules: &Rules, pid: u32, options: &Screen) -> String {
     let mut out = Vec::new();
     let explanation = rules.explain(&fake.open(), pid, OWN_PID).unwrap();
     render_explanation(&mut out, &explanation, options).unwrap();
@@ -115,7 +116,7 @@ trainer  4242  4000000000  5s     no    no      trainer
 
 #[test]
 fn colours_appear_only_when_asked_for() {
-    let colored = RenderOptions { color: true, ..terminal(100) };
+    let colored = Screen { color: true, ..terminal(100) };
     let shown = groups(&trainers(), &["trainer"], &colored);
     assert!(shown.contains("\u{1b}["), "{shown}");
 }

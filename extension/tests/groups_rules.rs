@@ -171,7 +171,8 @@ any = [
     { cmdline = 'serve(' },
 ]
 ";
-    let config = Config::parse(text).unwrap();
+    let (config, read_faults) = Config::parse(text);
+    assert_eq!(read_faults, []);
     let faults = Rules::compile(&config.process_groups, &config.monitored_pg_names).unwrap_err();
     let located = config.locate(&faults[0].key(), faults[0].problem.to_string());
     assert_eq!(located.line, Some(7));

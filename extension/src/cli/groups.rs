@@ -6,38 +6,14 @@
 //! nothing of them reaches a terminal unescaped.
 
 mod age;
-mod columns;
 mod explanation;
 mod json;
-mod printable;
 mod resolution;
 
 use std::io::{self, Write};
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::cli::Screen;
 use crate::groups::{Explanation, Resolution};
-
-/// How to show it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RenderOptions {
-    /// Whether colours may be used.
-    pub color: bool,
-    /// The terminal's width in columns; `None` when the output is no terminal.
-    pub width: Option<u16>,
-    /// One JSON document instead of text.
-    pub json: bool,
-    /// What ages are counted to, in nanoseconds since the epoch.
-    pub now_unix_nanoseconds: u64,
-}
-
-impl RenderOptions {
-    /// With ages counted to this moment.
-    pub fn new(color: bool, width: Option<u16>, json: bool) -> Self {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now_unix_nanoseconds = u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX);
-        Self { color, width, json, now_unix_nanoseconds }
-    }
-}
 
 /// Shows the groups and their processes. Commands and mapped libraries are shown where
 /// [`Resolution::read_details`] has read them.
@@ -47,7 +23,7 @@ impl RenderOptions {
 pub fn render_groups(
     out: &mut dyn Write,
     resolution: &Resolution,
-    options: &RenderOptions,
+    options: &Screen,
 ) -> io::Result<()> {
     if options.json {
         return json::write(out, &json::resolution(resolution));
@@ -62,7 +38,7 @@ pub fn render_groups(
 pub fn render_explanation(
     out: &mut dyn Write,
     explanation: &Explanation,
-    options: &RenderOptions,
+    options: &Screen,
 ) -> io::Result<()> {
     if options.json {
         return json::write(out, &json::explanation(explanation));

@@ -167,12 +167,6 @@ impl<'d, 'i> Section<'d, 'i> {
         strings
     }
 
-    /// Whether the table held this key when it was asked for.
-    #[must_use]
-    pub fn has_read(&self, key: &str) -> bool {
-        self.document.lines.borrow().contains_key(&self.path_of(key))
-    }
-
     /// Notes a fault of this table as a whole, or of one of its keys that is missing.
     pub fn note(&self, key: Option<&str>, message: impl Into<String>) {
         let path = key.map_or_else(|| self.path.clone(), |key| self.path_of(key));

@@ -1,9 +1,10 @@
 //! What a pass knows of a process that it monitors.
 
-use crate::procfs::{BootClock, Mapped, ProcFile, ProcessId, Uids, Unread, nul_separated};
+use crate::procfs::{BootClock, Mapped, ProcFile, ProcFs, ProcessId, Uids, Unread, nul_separated};
 
 use super::Unreadable;
 use super::facts::Facts;
+use super::resolve::is_a_running_program;
 
 /// A process that belongs to a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +53,16 @@ pub struct Details {
 const LONGEST_VARIABLE: usize = 4096;
 
 impl Process {
+    /// The process of a pid, whatever its group; `None` when there is none that runs, or it cannot
+    /// be read.
+    #[must_use]
+    pub fn look_up(proc: &ProcFs, pid: u32) -> Option<Self> {
+        let clock = proc.boot_clock().ok()?;
+        let facts = Facts::about(proc.process(pid).ok()?);
+        let running = is_a_running_program(&facts).ok()?;
+        running.then(|| Self::read(&facts, &clock, |_| {}).ok())?
+    }
+
     /// Reads it. What is missing without being necessary is handed to `incomplete`.
     pub(super) fn read(
         facts: &Facts,

@@ -149,7 +149,7 @@ impl GroupRule {
 }
 
 /// Neither a kernel thread nor over.
-fn is_a_running_program(facts: &Facts) -> Result<bool, Unreadable> {
+pub(super) fn is_a_running_program(facts: &Facts) -> Result<bool, Unreadable> {
     let stat = facts.stat()?;
     Ok(!stat.is_kernel_thread && !stat.has_ended)
 }

@@ -19,6 +19,17 @@ pub struct Uids {
     pub file_system: u32,
 }
 
+impl Uids {
+    /// Each user that its files may belong to, once.
+    #[must_use]
+    pub fn all(&self) -> Vec<u32> {
+        let mut all = vec![self.real, self.effective, self.saved, self.file_system];
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
 /// What is used of `/proc/<pid>/status` (proc_pid_status(5)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status {

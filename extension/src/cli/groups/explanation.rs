@@ -8,16 +8,16 @@ use crate::groups::{
     ConditionExplanation, Explanation, GroupExplanation, GroupOutcome, Process, Subject, Unreadable,
 };
 
-use super::RenderOptions;
 use super::age::age;
-use super::columns::Columns;
-use super::printable::printable;
 use super::resolution::{Users, command};
+use crate::cli::Screen;
+use crate::cli::columns::Columns;
+use crate::cli::printable::printable;
 
 pub(super) fn write(
     out: &mut dyn Write,
     explanation: &Explanation,
-    options: &RenderOptions,
+    options: &Screen,
 ) -> io::Result<()> {
     let text = subject(explanation, options);
     writeln!(out, "process {}: {}", explanation.pid, printable(&text))?;
@@ -36,7 +36,7 @@ pub(super) fn write(
     Ok(())
 }
 
-fn subject(explanation: &Explanation, options: &RenderOptions) -> String {
+fn subject(explanation: &Explanation, options: &Screen) -> String {
     match &explanation.subject {
         Subject::NotThere => "there is no such process, or it is hidden from this user; `ps -e` \
                               lists those that there are"
@@ -49,7 +49,7 @@ fn subject(explanation: &Explanation, options: &RenderOptions) -> String {
     }
 }
 
-fn running(process: &Process, options: &RenderOptions) -> String {
+fn running(process: &Process, options: &Screen) -> String {
     let mut users = Users::default();
     let user = users.name(process.uids.effective);
     let age = age(process.created_unix_nanoseconds, options.now_unix_nanoseconds);
@@ -76,10 +76,10 @@ fn outcome(outcome: &GroupOutcome) -> String {
     }
 }
 
-fn conditions(group: &GroupExplanation, options: &RenderOptions) -> Columns {
+fn conditions(group: &GroupExplanation, options: &Screen) -> Columns {
     // What is written in front of each line takes two columns away.
     let width = options.width.map(|width| width.saturating_sub(2));
-    let options = RenderOptions { width, ..*options };
+    let options = Screen { width, ..*options };
     let mut columns = Columns::new(&["RESULT", "CONDITION", "WANTED", "FOUND"], &options);
     for condition in &group.own {
         columns.row(cells(condition, condition.key.to_string()));

@@ -8,10 +8,10 @@ use nix::unistd::{Uid, User};
 
 use crate::groups::{Process, Resolution};
 
-use super::RenderOptions;
 use super::age::age;
-use super::columns::Columns;
-use super::printable::printable;
+use crate::cli::Screen;
+use crate::cli::columns::Columns;
+use crate::cli::printable::printable;
 
 /// How much of a container's id is shown, as `docker ps` does.
 const SHORT_ID: usize = 12;
@@ -19,7 +19,7 @@ const SHORT_ID: usize = 12;
 pub(super) fn write(
     out: &mut dyn Write,
     resolution: &Resolution,
-    options: &RenderOptions,
+    options: &Screen,
 ) -> io::Result<()> {
     if resolution.groups.iter().any(|group| !group.processes.is_empty()) {
         table(resolution, options).write(out, "")?;
@@ -30,7 +30,7 @@ pub(super) fn write(
     Ok(())
 }
 
-fn table(resolution: &Resolution, options: &RenderOptions) -> Columns {
+fn table(resolution: &Resolution, options: &Screen) -> Columns {
     let processes = || resolution.groups.iter().flat_map(|group| &group.processes);
     // Outside of containers these two would only repeat the pid and say nothing.
     let inside = processes().any(|process| process.namespace_pid != process.id.pid);

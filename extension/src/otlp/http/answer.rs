@@ -253,7 +253,8 @@ mod tests {
     #[test]
     fn a_refusal_carries_the_receivers_words() {
         let status = RpcStatus { code: 3, message: "bad unit".into(), ..Default::default() };
-        let bodies: [(&[(HeaderName, &'static str)], &[u8]); 5] = [
+        type Case<'a> = (&'a [(HeaderName, &'static str)], &'a [u8]);
+        let bodies: [Case<'_>; 5] = [
             (&[PROTOBUF], &status.encode_to_vec()),
             (&[JSON], br#"{"code":3,"message":"bad unit"}"#),
             (&[JSON], br#"{"error":{"code":400,"message":"bad unit"}}"#),

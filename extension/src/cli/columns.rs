@@ -7,7 +7,7 @@ use comfy_table::{
     TableStyle, Width,
 };
 
-use super::RenderOptions;
+use crate::cli::Screen;
 
 /// How narrow the last column may become.
 const NARROWEST_LAST: u16 = 12;
@@ -15,11 +15,11 @@ const NARROWEST_LAST: u16 = 12;
 /// A table of which the last column gives way where the terminal is too narrow.
 pub(super) struct Columns {
     table: Table,
-    on_terminal: bool,
+    one_line_rows: bool,
 }
 
 impl Columns {
-    pub(super) fn new(titles: &[&str], options: &RenderOptions) -> Self {
+    pub(super) fn new(titles: &[&str], options: &Screen) -> Self {
         let mut table = Table::new();
         let heading = |title: &&str| match options.color {
             true => Cell::new(title).add_attribute(Attribute::Bold),
@@ -56,7 +56,12 @@ impl Columns {
                 false => ColumnConstraint::ContentWidth,
             });
         }
-        Self { table, on_terminal: options.width.is_some() }
+        Self { table, one_line_rows: options.width.is_some() }
+    }
+
+    /// A table whose last column goes on in the next line where the terminal is too narrow.
+    pub(super) fn wrapping(titles: &[&str], screen: &Screen) -> Self {
+        Self { one_line_rows: false, ..Self::new(titles, screen) }
     }
 
     /// Aligns a column to the right, its title included: numbers.
@@ -69,7 +74,7 @@ impl Columns {
 
     pub(super) fn row(&mut self, cells: Vec<Cell>) {
         let mut row = Row::from(cells);
-        if self.on_terminal {
+        if self.one_line_rows {
             row.max_height(1);
         }
         self.table.add_row(row);
