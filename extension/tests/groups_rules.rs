@@ -8,6 +8,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+use warpgauge::config::Config;
 use warpgauge::config::process_group::{Conditions, ProcessGroup};
 use warpgauge::groups::{ConditionKey, RuleFault, RulePlace, RuleProblem, Rules};
 
@@ -61,15 +62,17 @@ fn all_faults_of_all_tables_come_at_once_with_their_places() {
     let said: Vec<_> = faults.iter().map(RuleFault::to_string).collect();
     assert_eq!(
         said[2],
-        "[[process_group]] 2 (trainer), any, entry 2, cmdline: not a regular expression: unclosed \
-         group at character 6 of `train(`"
+        "process_group[1].any[1].cmdline: not a regular expression: unclosed group at character 6 of \
+         `train(`"
     );
     assert_eq!(
         said[4],
-        "[[process_group]] 4 (sound), name: [[process_group]] 1 has the same name; rename one of \
-         them, or join them with `any`"
+        "process_group[3].name: process_group[0] has the same name; rename one of them, or join them \
+         with `any`"
     );
-    assert_eq!(said[5], "monitored_pg_names, entry 2: empty; give the group a name");
+    assert_eq!(faults[1].key(), "process_group[1].any[0].env.RANK");
+    assert_eq!(faults[3].key(), "process_group[2]");
+    assert_eq!(said[5], "monitored_pg_names: an empty name; give the group a name");
 }
 
 #[test]
@@ -154,4 +157,23 @@ fn a_table_without_a_name_is_a_fault() {
     let faults = faults(&[table("", conditions)]);
     assert_eq!(faults[0].place, RulePlace::Name { group: 0 });
     assert_eq!(faults[0].problem, RuleProblem::EmptyName);
+}
+
+#[test]
+fn a_fault_s_key_leads_to_its_line_in_the_configuration() {
+    let text = "\
+monitored_pg_names = [\"g\"]
+
+[[process_group]]
+name = \"g\"
+any = [
+    { cmdline = 'train' },
+    { cmdline = 'serve(' },
+]
+";
+    let (config, read_faults) = Config::parse(text);
+    assert_eq!(read_faults, []);
+    let faults = Rules::compile(&config.process_groups, &config.monitored_pg_names).unwrap_err();
+    let located = config.locate(&faults[0].key(), faults[0].problem.to_string());
+    assert_eq!(located.line, Some(7));
 }

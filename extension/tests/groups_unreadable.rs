@@ -169,19 +169,23 @@ fn a_giant_variable_is_not_taken_over() {
     assert_eq!(found.incomplete, [skipped(ProcFile::Environ, Unread::TooLarge, 1, 10)]);
 }
 
-/// Resolves as a user who owns nothing. Only this thread changes its file system user, and only
-/// until the thread ends; for a user other than root it changes nothing and mode 0 denies as well.
-fn resolve_as_nobody(rules: &Rules, fake: &FakeProc) -> Resolution {
+/// Acts as a user who owns nothing. Only one thread changes its file system user, and only until it
+/// ends; for a user other than root it changes nothing, and mode 0 denies as well.
+fn as_nobody<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
-        let resolve = || {
-            let proc = fake.open();
-            // Opens the root before the rights to its parents may be gone.
-            proc.pids().unwrap();
+        let thread = scope.spawn(|| {
             setfsuid(Uid::from_raw(65_534));
-            rules.resolve(&proc, OWN_PID).unwrap()
-        };
-        scope.spawn(resolve).join().unwrap()
+            act()
+        });
+        thread.join().unwrap()
     })
+}
+
+fn resolve_as_nobody(rules: &Rules, fake: &FakeProc) -> Resolution {
+    let proc = fake.open();
+    // Opens the root before the rights to its parents may be gone.
+    proc.pids().unwrap();
+    as_nobody(|| rules.resolve(&proc, OWN_PID).unwrap())
 }
 
 fn deny(fake: &FakeProc, name: &str) {
@@ -203,7 +207,7 @@ fn what_may_not_be_read_leaves_a_process_undecided_and_is_counted_once() {
     assert_eq!(found.skipped, [skipped(ProcFile::Environ, Unread::Denied, 3, 10)]);
     assert_eq!(
         found.skipped[0].to_string(),
-        "3 processes (pid 10): environ: permission denied; run as root or with the capability \
+        "3 processes (pid 10 for one): environ: permission denied; run as root or with the capability \
          CAP_SYS_PTRACE"
     );
 }
@@ -257,6 +261,35 @@ fn a_name_that_may_not_be_read_is_counted_and_not_taken_for_another() {
     let found = resolve_as_nobody(&named("a"), &fake);
     assert!(pids(&found).is_empty());
     assert_eq!(found.skipped, [skipped(ProcFile::Stat, Unread::Denied, 1, 10)]);
+}
+
+#[test]
+fn a_denial_from_a_process_that_has_ended_is_no_denial() {
+    let fake = FakeProc::new();
+    FakeProcess::new("a").environ(&["RANK=0"]).create(&fake, 10);
+    deny(&fake, "10/environ");
+    let held = fake.open().process(10).unwrap();
+    let read = || as_nobody(|| held.read(ProcFile::Environ, &mut Vec::new()));
+    assert_eq!(read(), Err(Unread::Denied));
+    fake.remove("10/stat");
+    assert_eq!(read(), Err(Unread::Vanished));
+}
+
+#[test]
+fn a_long_name_is_undecided_while_the_executable_may_have_it() {
+    let fake = FakeProc::new();
+    let name = "distributed-trainer";
+    for (pid, argument) in [(10, "x"), (11, name)] {
+        FakeProcess::new(name).arguments(&[argument]).create(&fake, pid);
+        // Not even a link: the kernel says EINVAL.
+        fake.remove(&format!("{pid}/exe"));
+        fake.write(&format!("{pid}/exe"), "");
+    }
+    let found = named(name).resolve(&fake.open(), OWN_PID).unwrap();
+    assert_eq!(pids(&found), [11]);
+    let reason = Unread::Failed(Errno::EINVAL);
+    assert_eq!(found.skipped, [skipped(ProcFile::Exe, reason, 1, 10)]);
+    assert_eq!(found.incomplete, [skipped(ProcFile::Exe, reason, 1, 11)]);
 }
 
 #[test]
