@@ -4,6 +4,7 @@
 //! extension list them, collect what they publish and export it to a file; the file is read back
 //! and shown. Everything lives in a temporary folder and ends with the demo.
 #![forbid(unsafe_code)]
+#![allow(clippy::indexing_slicing, reason = "a missing key of a JSON value reads as null")]
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
@@ -19,7 +20,10 @@ use warpgauge_tests::Artifacts;
 
 /// Each group's name and what its program launches.
 const GROUPS: [(&str, &[&str]); 2] = [
-    ("trainer", &["--kernel", "register_heavy=264:256", "--kernel", "saxpy=108:256", "--rate", "4000"]),
+    (
+        "trainer",
+        &["--kernel", "register_heavy=264:256", "--kernel", "saxpy=108:256", "--rate", "4000"],
+    ),
     ("inference", &["--kernel", "tiled=64:128:16384", "--rate", "1000"]),
 ];
 
@@ -222,14 +226,16 @@ impl Exported {
     fn add(&mut self, resource: &Value) -> Result<()> {
         let point = |name: &str| {
             let scopes = resource["scopeMetrics"].as_array().into_iter().flatten();
-            let mut metrics = scopes.flat_map(|scope| scope["metrics"].as_array().into_iter().flatten());
+            let mut metrics =
+                scopes.flat_map(|scope| scope["metrics"].as_array().into_iter().flatten());
             let metric = metrics.find(|metric| metric["name"] == name)?;
             let data = metric.get("sum").or_else(|| metric.get("gauge"))?;
             data["dataPoints"].get(0)
         };
         let Some(launches) = point("gpu.kernel.launches") else { return Ok(()) };
         // 64-bit integers are strings in OTLP JSON.
-        let launches: u64 = launches["asInt"].as_str().context("launches without a value")?.parse()?;
+        let launches: u64 =
+            launches["asInt"].as_str().context("launches without a value")?.parse()?;
         let occupancy = point("gpu.kernel.occupancy").and_then(|point| point["asDouble"].as_f64());
         self.launches += launches;
         #[expect(clippy::cast_precision_loss, reason = "a demo launches far fewer than 2^53")]
@@ -280,7 +286,11 @@ fn show(processes: &BTreeMap<u64, Exported>, launched: &BTreeMap<&str, u64>) -> 
         ]);
     }
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n"))?;
+    writeln!(
+        out,
+        "{}",
+        table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    )?;
     writeln!(out, "The rest was launched before the first pass had listed its program.")?;
     Ok(())
 }
