@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use warpgauge_wire::limits::MAX_LINES_PER_ID;
-use warpgauge_wire::proportion::largest_remainder;
+use warpgauge_wire::proportion::lines_standing_for;
 use warpgauge_wire::{Function, Measurement, PrimitiveId, Value};
 
 /// How many different occupancies are kept apart. A device has a few dozen; more come together only
@@ -37,8 +37,8 @@ impl Tally {
         self.launches
     }
 
-    /// The lines of a measurement file: one of id 1 for each launch, or [`MAX_LINES_PER_ID`] in
-    /// proportion where there are more, and one of id 4. Launches of unknown occupancy are in the
+    /// The lines of a measurement file: as few of id 1 as stand for the launches in exact proportion,
+    /// [`MAX_LINES_PER_ID`] at most, and one of id 4. Launches of unknown occupancy are in the
     /// line of id 4 alone; the extension lets the others stand for them. Empty without a launch.
     #[must_use]
     pub fn lines(&self) -> String {
@@ -47,8 +47,7 @@ impl Tally {
             return lines;
         }
         let weights: Vec<u64> = self.occupancies.values().copied().collect();
-        let known = weights.iter().fold(0, |sum: u64, launches| sum.saturating_add(*launches));
-        let shares = largest_remainder(&weights, known.min(MAX_LINES_PER_ID as u64));
+        let shares = lines_standing_for(&weights, MAX_LINES_PER_ID as u64);
         for (occupancy, share) in self.occupancies.keys().zip(shares) {
             let value = Value::Percent(f64::from_bits(*occupancy));
             let line = Measurement { id: Function::Occupancy.id(), value };
@@ -70,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_launches_have_a_line_each() {
+    fn lines_keep_the_proportion_of_the_launches() {
         let mut tally = Tally::default();
         tally.add(Some(100.0), 2);
         tally.add(Some(12.5), 1);
@@ -80,13 +79,13 @@ mod tests {
     }
 
     #[test]
-    fn many_launches_share_a_thousand_lines() {
+    fn launches_in_no_simple_proportion_share_a_thousand_lines() {
         let mut tally = Tally::default();
-        tally.add(Some(50.0), 3_000_000);
+        tally.add(Some(50.0), 3_000_001);
         tally.add(Some(100.0), 1_000_000);
         let lines = tally.lines();
         let count = |wanted: &str| lines.lines().filter(|line| *line == wanted).count();
-        assert_eq!((count("1:50"), count("1:100"), count("4:4000000")), (750, 250, 1));
+        assert_eq!((count("1:50"), count("1:100"), count("4:4000001")), (750, 250, 1));
     }
 
     proptest! {

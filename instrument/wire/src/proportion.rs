@@ -32,6 +32,23 @@ pub fn largest_remainder(weights: &[u64], total: u64) -> Vec<u64> {
     parts
 }
 
+/// How many lines each of several values gets, so that together they stand for the values' weights:
+/// the fewest that keep the proportion exactly, or, where that takes more than `most`, `most` lines
+/// by the largest remainder. The sum of the weights must fit 64 bits; beyond it is taken for 2^64 - 1.
+#[must_use]
+pub fn lines_standing_for(weights: &[u64], most: u64) -> Vec<u64> {
+    let divisor = weights.iter().copied().fold(0, greatest_common_divisor).max(1);
+    let exact = weights.iter().fold(0_u64, |sum, weight| sum.saturating_add(weight / divisor));
+    largest_remainder(weights, exact.min(most))
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -46,7 +63,28 @@ mod tests {
         assert_eq!(largest_remainder(&[], 5), [0_u64; 0]);
     }
 
+    #[test]
+    fn no_more_lines_than_the_proportion_takes() {
+        assert_eq!(lines_standing_for(&[4_000_000], 1_000), [1]);
+        assert_eq!(lines_standing_for(&[3_000_000, 1_000_000], 1_000), [3, 1]);
+        assert_eq!(lines_standing_for(&[2_001, 1], 1_000), [1_000, 0]);
+        assert_eq!(lines_standing_for(&[0, 0], 1_000), [0, 0]);
+    }
+
     proptest! {
+        #[test]
+        fn lines_are_bounded_and_exact_where_they_can_be(weights in proptest::collection::vec(0_u64..3_000, 1..20)) {
+            let lines = lines_standing_for(&weights, 1_000);
+            let sum: u64 = lines.iter().sum();
+            prop_assert!(sum <= 1_000);
+            if sum < 1_000 && sum > 0 {
+                let total: u64 = weights.iter().sum();
+                for (line, weight) in lines.iter().zip(&weights) {
+                    prop_assert_eq!(line * total, weight * sum);
+                }
+            }
+        }
+
         #[test]
         fn parts_sum_to_the_total_and_none_is_off_by_a_unit(
             weights in proptest::collection::vec(any::<u64>(), 1..50),
