@@ -5,6 +5,7 @@
 //! happen to the request next: forget it, keep it, or set it aside.
 
 pub mod credentials;
+mod diagnosis;
 pub mod endpoint;
 mod file;
 mod grpc;
