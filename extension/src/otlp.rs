@@ -9,6 +9,7 @@ pub mod attribute_list;
 pub mod chunks;
 pub mod credentials;
 pub mod cumulative;
+mod diagnosis;
 pub mod endpoint;
 mod file;
 mod grpc;

@@ -19,7 +19,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Identity};
 use tonic::{Request, Status};
 
 use super::endpoint::Endpoint;
-use super::network::{Transport, acknowledgement};
+use super::network::{Failure, Transport, acknowledgement};
 use super::sender::{OpenError, Outcome};
 use super::settings::Settings;
 use super::tls::Tls;
@@ -64,31 +64,32 @@ impl GrpcTransport {
 }
 
 impl Transport for GrpcTransport {
-    fn exchange(&mut self, request: &[u8], deadline: Instant) -> Outcome {
+    fn exchange(&mut self, request: &[u8], deadline: Instant) -> Result<Outcome, Failure> {
         let Some(runtime) = &self.runtime else {
-            return Outcome::retry("the sender is closed");
+            return Err(Failure::Unanswered("the sender is closed".to_owned()));
         };
         let remaining = deadline.saturating_duration_since(Instant::now());
         let mut message = Request::new(Bytes::copy_from_slice(request));
         *message.metadata_mut() = self.metadata.clone();
         message.set_timeout(remaining);
         let call = call(self.endpoint.clone(), self.channel.take(), message, self.compression);
-        let (channel, outcome) = runtime.block_on(async {
+        let (channel, answer) = runtime.block_on(async {
             // In a task of its own: tonic panics at a malformed `grpc-status-details-bin`, and no
             // receiver may end a pass.
             let mut task = tokio::spawn(call);
             match tokio::time::timeout_at(deadline.into(), &mut task).await {
-                Ok(Ok((channel, outcome))) => (channel, outcome),
-                Ok(Err(_)) => (None, Outcome::retry("the answer could not be read")),
+                Ok(Ok((channel, answer))) => (channel, answer),
+                Ok(Err(_)) => (None, Ok(Outcome::retry("the answer could not be read"))),
                 Err(_) => {
                     task.abort();
                     let limit = remaining.as_secs_f64();
-                    (None, Outcome::retry(format!("no complete answer within {limit:.1} s")))
+                    let reason = format!("no complete answer within {limit:.1} s");
+                    (None, Err(Failure::Unanswered(reason)))
                 }
             }
         });
         self.channel = channel;
-        outcome
+        answer
     }
 }
 
@@ -108,24 +109,27 @@ async fn call(
     channel: Option<Channel>,
     request: Request<Bytes>,
     compression: Compression,
-) -> (Option<Channel>, Outcome) {
+) -> (Option<Channel>, Result<Outcome, Failure>) {
     let channel = match channel {
         Some(channel) => channel,
         None => match endpoint.connect().await {
             Ok(channel) => channel,
-            Err(error) => return (None, answer::of_failed_connection(&error)),
+            Err(error) => return (None, Err(answer::of_broken_connection(&error))),
         },
     };
-    let mut client = Grpc::new(channel.clone()).max_decoding_message_size(LARGEST_RESPONSE);
+    // Receivers answer in the encoding in which they were asked.
+    let mut client = Grpc::new(channel.clone())
+        .accept_compressed(CompressionEncoding::Gzip)
+        .max_decoding_message_size(LARGEST_RESPONSE);
     if compression == Compression::Gzip {
         client = client.send_compressed(CompressionEncoding::Gzip);
     }
     if let Err(error) = client.ready().await {
-        return (None, answer::of_failed_connection(&error));
+        return (None, Err(answer::of_broken_connection(&error)));
     }
     let path = http::uri::PathAndQuery::from_static(EXPORT);
     match client.unary(request, path, PassThrough).await {
-        Ok(response) => (Some(channel), acknowledgement(response.into_inner())),
+        Ok(response) => (Some(channel), Ok(acknowledgement(response.into_inner()))),
         Err(status) => (Some(channel), answer::judge(&status)),
     }
 }

@@ -31,7 +31,7 @@ use opentelemetry_sdk::metrics::exporter::PushMetricExporter as _;
 
 use self::post::{Poster, Reply};
 use super::endpoint::Endpoint;
-use super::network::Transport;
+use super::network::{Failure, Transport};
 use super::sender::{OpenError, Outcome};
 use super::settings::Settings;
 use crate::config::export::Compression;
@@ -73,14 +73,13 @@ impl HttpTransport {
 }
 
 impl Transport for HttpTransport {
-    fn exchange(&mut self, request: &[u8], deadline: Instant) -> Outcome {
+    fn exchange(&mut self, request: &[u8], deadline: Instant) -> Result<Outcome, Failure> {
         put(&self.client.due, (Bytes::copy_from_slice(request), deadline));
         let exported = self.runtime.block_on(self.exporter.export(&ResourceMetrics::default()));
         match (take(&self.client.answer), exported) {
-            (Some(Ok(reply)), _) => answer::judge(&reply, SystemTime::now()),
-            (Some(Err(outcome)), _) => outcome,
-            (None, Err(error)) => Outcome::misconfigured(format!("nothing was sent: {error}")),
-            (None, Ok(())) => Outcome::retry("nothing was sent, and nobody said why"),
+            (Some(answer), _) => answer.map(|reply| answer::judge(&reply, SystemTime::now())),
+            (None, Err(error)) => Err(Failure::Misconfigured(format!("nothing was sent: {error}"))),
+            (None, Ok(())) => Err(Failure::Unanswered("nothing was sent".to_owned())),
         }
     }
 }
@@ -92,7 +91,7 @@ struct PayloadClient {
     headers: Vec<(HeaderName, HeaderValue)>,
     /// The request to send next, until it is sent.
     due: Mutex<Option<(Bytes, Instant)>>,
-    answer: Mutex<Option<Result<Reply, Outcome>>>,
+    answer: Mutex<Option<Result<Reply, Failure>>>,
 }
 
 impl PayloadClient {
@@ -128,8 +127,8 @@ impl HttpClient for PayloadClient {
                 put(&self.answer, Ok(reply));
                 Ok(response)
             }
-            Err(outcome) => {
-                put(&self.answer, Err(outcome));
+            Err(failure) => {
+                put(&self.answer, Err(failure));
                 Err("no answer".into())
             }
         }

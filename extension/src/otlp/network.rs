@@ -6,25 +6,37 @@ use std::time::{Duration, Instant};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
 
 use super::credentials::Headers;
+use super::diagnosis::diagnose;
 use super::endpoint::Endpoint;
 use super::sender::{Outcome, Sender};
 use super::settings::Settings;
-use super::tls::{Tls, handshake};
+use super::tls::Tls;
+use crate::config::export::Protocol;
 
 /// The most of a receiver's words that is kept, in bytes.
 const LONGEST_QUOTE: usize = 4096;
 
 /// One exchange of a request for an answer.
 pub(super) trait Transport {
-    /// Sends `request` once and returns by `deadline`. A partial success that rejects no point
-    /// is a receiver's warning.
-    fn exchange(&mut self, request: &[u8], deadline: Instant) -> Outcome;
+    /// Sends `request` once and returns by `deadline` what the answer means. A partial success
+    /// that rejects no point is a receiver's warning.
+    fn exchange(&mut self, request: &[u8], deadline: Instant) -> Result<Outcome, Failure>;
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// Nobody there, nothing said in time, or a connection that broke.
+    Unanswered(String),
+    /// The cause is known, and a person has to mend it.
+    Misconfigured(String),
 }
 
 /// A transport with its bounds.
 pub(super) struct NetworkSender<T> {
     transport: T,
     endpoint: Endpoint,
+    protocol: Protocol,
     headers: Headers,
     tls: Tls,
     timeout: Duration,
@@ -35,9 +47,23 @@ impl<T: Transport> NetworkSender<T> {
         Self {
             transport,
             endpoint: endpoint.clone(),
+            protocol: settings.protocol(),
             headers: settings.headers.clone(),
             tls: settings.tls.clone(),
             timeout: settings.timeout,
+        }
+    }
+
+    /// What a failure means, after a look at what is at the other end.
+    fn explain(&self, failure: Failure, deadline: Instant) -> Outcome {
+        match failure {
+            Failure::Misconfigured(reason) => Outcome::misconfigured(reason),
+            Failure::Unanswered(reason) => {
+                match diagnose(&self.endpoint, self.protocol, &self.tls, deadline) {
+                    Some(cause) => Outcome::misconfigured(cause),
+                    None => Outcome::retry(reason),
+                }
+            }
         }
     }
 
@@ -54,7 +80,9 @@ impl<T: Transport> Sender for NetworkSender<T> {
             return Outcome::retry(self.located("no time was left to send"));
         }
         let deadline = deadline.min(now + self.timeout);
-        match self.transport.exchange(request, deadline) {
+        let outcome = self.transport.exchange(request, deadline);
+        let outcome = outcome.unwrap_or_else(|failure| self.explain(failure, deadline));
+        match outcome {
             Outcome::Accepted => Outcome::Accepted,
             Outcome::Partial { rejected_points: 0, message } => {
                 tracing::warn!("{}", self.located(&format!("accepted, with a warning: {message}")));
@@ -65,16 +93,7 @@ impl<T: Transport> Sender for NetworkSender<T> {
             }
             Outcome::Refused { reason } => Outcome::Refused { reason: self.located(&reason) },
             Outcome::Retry { reason, after } => {
-                let refusal = match after {
-                    None if self.endpoint.is_tls() => {
-                        handshake::refusal(&self.endpoint, &self.tls, deadline)
-                    }
-                    _ => None,
-                };
-                match refusal {
-                    Some(cause) => Outcome::Misconfigured { reason: self.located(&cause) },
-                    None => Outcome::Retry { reason: self.located(&reason), after },
-                }
+                Outcome::Retry { reason: self.located(&reason), after }
             }
             Outcome::Misconfigured { reason } => {
                 Outcome::Misconfigured { reason: self.located(&reason) }
@@ -166,8 +185,8 @@ mod tests {
     struct Scripted(Vec<Outcome>);
 
     impl Transport for Scripted {
-        fn exchange(&mut self, _: &[u8], _: Instant) -> Outcome {
-            self.0.pop().unwrap()
+        fn exchange(&mut self, _: &[u8], _: Instant) -> Result<Outcome, Failure> {
+            Ok(self.0.pop().unwrap())
         }
     }
 
@@ -180,6 +199,7 @@ mod tests {
         NetworkSender {
             transport: Scripted(vec![answer]),
             endpoint: Endpoint::grpc("http://h:1").unwrap(),
+            protocol: Protocol::HttpProtobuf,
             headers,
             tls: Tls::default(),
             timeout: Duration::from_secs(1),

@@ -1,13 +1,12 @@
 //! TLS: whom to trust, who to be, and what a failed handshake means.
 
-pub(super) mod handshake;
-
 use std::error::Error;
 use std::io;
+use std::sync::Arc;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{AlertDescription, CertificateError, RootCertStore};
+use rustls::{AlertDescription, CertificateError, ClientConfig, RootCertStore};
 
 use super::credentials::Secret;
 
@@ -93,6 +92,30 @@ impl Tls {
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// The same as a configuration of rustls. `None` is impossible after the checks above.
+    pub(super) fn client_config(&self) -> Option<ClientConfig> {
+        let mut roots = RootCertStore::empty();
+        match &self.authorities {
+            Some(authorities) => {
+                roots.add_parsable_certificates(certificates(authorities).ok()?);
+            }
+            None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .ok()?
+            .with_root_certificates(roots);
+        match &self.identity {
+            None => Some(builder.with_no_client_auth()),
+            Some(identity) => {
+                let chain = certificates(&identity.certificates).ok()?;
+                let key = identity.private_key.expose().as_bytes();
+                builder.with_client_auth_cert(chain, PrivateKeyDer::from_pem_slice(key).ok()?).ok()
+            }
+        }
     }
 
     pub(super) fn authorities(&self) -> Option<&str> {

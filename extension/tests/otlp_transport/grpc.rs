@@ -176,5 +176,5 @@ fn a_sender_that_gave_up_can_send_again() {
 #[test]
 fn a_port_for_http_1_is_named() {
     let address = tell_anyone(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
-    assert_misconfigured(&send(&to_url(&format!("http://{address}"))), "does not speak gRPC");
+    assert_misconfigured(&send(&to_url(&format!("http://{address}"))), "HTTP/1.1");
 }

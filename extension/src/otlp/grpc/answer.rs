@@ -15,16 +15,16 @@ use std::error::Error;
 use prost::Message;
 use tonic::{Code, Status};
 
-use crate::otlp::network::{quote, says_too_large};
+use crate::otlp::network::{Failure, quote, says_too_large};
 use crate::otlp::rpc_status::RpcStatus;
 use crate::otlp::sender::Outcome;
 use crate::otlp::tls;
 
 /// What a status means, from the receiver or from a connection that broke.
-pub(super) fn judge(status: &Status) -> Outcome {
+pub(super) fn judge(status: &Status) -> Result<Outcome, Failure> {
     if let Some(source) = status.source() {
         // Made on this side: the receiver has judged nothing.
-        return of_failed_connection(source);
+        return Err(of_broken_connection(source));
     }
     let words = quote(status.message().as_bytes());
     let said = if words.is_empty() {
@@ -32,7 +32,7 @@ pub(super) fn judge(status: &Status) -> Outcome {
     } else {
         format!("gRPC {:?}: {words}", status.code())
     };
-    match status.code() {
+    Ok(match status.code() {
         Code::Internal if is_no_grpc_answer(&words) => {
             Outcome::misconfigured(format!("{said}; is this a port for OTLP over gRPC?"))
         }
@@ -60,7 +60,7 @@ pub(super) fn judge(status: &Status) -> Outcome {
             "{said}; does the receiver take OTLP metrics by gRPC on this port, compressed as set?"
         )),
         _ => Outcome::refused(said),
-    }
+    })
 }
 
 /// tonic's words for an answer without a gRPC status: a proxy gave it, not the receiver.
@@ -69,9 +69,9 @@ fn is_no_grpc_answer(words: &str) -> bool {
 }
 
 /// What it means that there was no connection, or that it broke.
-pub(super) fn of_failed_connection(error: &(dyn Error + 'static)) -> Outcome {
+pub(super) fn of_broken_connection(error: &(dyn Error + 'static)) -> Failure {
     if let Some(cause) = tls::misconfiguration(error) {
-        return Outcome::misconfigured(cause);
+        return Failure::Misconfigured(cause);
     }
     let mut causes = vec![error.to_string()];
     let mut next = error.source();
@@ -82,24 +82,7 @@ pub(super) fn of_failed_connection(error: &(dyn Error + 'static)) -> Outcome {
         }
         next = cause.source();
     }
-    let reason = quote(causes.join(": ").as_bytes());
-    if speaks_no_http2(&reason) {
-        return Outcome::misconfigured(format!(
-            "{reason}; the receiver does not speak gRPC: is this a port for HTTP (usually 4318) \
-             or for TLS?"
-        ));
-    }
-    if reason.contains("broken pipe") || reason.contains("connection reset") {
-        return Outcome::retry(format!(
-            "{reason}; should this last: is it a port for gRPC, and is TLS right?"
-        ));
-    }
-    Outcome::retry(reason)
-}
-
-/// The first bytes of an HTTP/1.1 answer or a TLS alert, read as an HTTP/2 frame.
-fn speaks_no_http2(reason: &str) -> bool {
-    reason.contains("frame with invalid size") || reason.contains("FRAME_SIZE_ERROR")
+    Failure::Unanswered(quote(causes.join(": ").as_bytes()))
 }
 
 #[cfg(test)]
@@ -123,11 +106,11 @@ mod tests {
             C::DataLoss,
             C::ResourceExhausted,
         ] {
-            let outcome = judge(&Status::new(code, "busy"));
+            let outcome = judge(&Status::new(code, "busy")).unwrap();
             assert!(matches!(outcome, Outcome::Retry { after: None, .. }), "{outcome:?}");
         }
         for code in [C::Unauthenticated, C::PermissionDenied, C::Unimplemented] {
-            let outcome = judge(&Status::new(code, "no"));
+            let outcome = judge(&Status::new(code, "no")).unwrap();
             assert!(matches!(outcome, Outcome::Misconfigured { .. }), "{outcome:?}");
         }
         for code in [
@@ -138,7 +121,7 @@ mod tests {
             C::FailedPrecondition,
             C::Internal,
         ] {
-            let outcome = judge(&Status::new(code, "bad unit"));
+            let outcome = judge(&Status::new(code, "bad unit")).unwrap();
             assert_eq!(outcome, Outcome::refused(format!("gRPC {code:?}: bad unit")));
         }
     }
@@ -147,7 +130,7 @@ mod tests {
     fn a_throttling_receiver_is_asked_again_when_it_says() {
         for code in [Code::ResourceExhausted, Code::Unavailable] {
             let details = Bytes::from(with_retry_info(7, 0));
-            let outcome = judge(&Status::with_details(code, "slow down", details));
+            let outcome = judge(&Status::with_details(code, "slow down", details)).unwrap();
             let Outcome::Retry { after, .. } = outcome else { panic!("{outcome:?}") };
             assert_eq!(after, Some(Duration::from_secs(7)));
         }
@@ -159,7 +142,7 @@ mod tests {
             (Code::ResourceExhausted, "grpc: received message larger than max (5 vs. 4)"),
             (Code::OutOfRange, "Error, decoded message length too large: found 5 bytes"),
         ] {
-            let outcome = judge(&Status::new(code, words));
+            let outcome = judge(&Status::new(code, words)).unwrap();
             assert!(matches!(outcome, Outcome::Refused { .. }), "{outcome:?}");
         }
     }

@@ -52,6 +52,10 @@ pub(super) fn judge(reply: &Reply, now: SystemTime) -> Outcome {
         404 | 405 | 415 | 421 | 426 => {
             Outcome::misconfigured(format!("{said}; check host, port and path of the endpoint"))
         }
+        // VictoriaMetrics has no 404.
+        400 if words.contains("unsupported path") => {
+            Outcome::misconfigured(format!("{said}; check the path of the endpoint"))
+        }
         400 if speaks_of_tls(&words) => {
             Outcome::misconfigured(format!("{said}; check https:// and the client certificate"))
         }

@@ -9,7 +9,7 @@ use ureq::tls::{Certificate, ClientCert, PemItem, RootCerts, TlsConfig, parse_pe
 use ureq::{Agent, Timeout};
 
 use crate::otlp::endpoint::Endpoint;
-use crate::otlp::sender::Outcome;
+use crate::otlp::network::Failure;
 use crate::otlp::tls::{self, Tls};
 
 /// The most that is read of a response body, in bytes. OTLP's own answers have less than 1 kB.
@@ -51,9 +51,9 @@ impl Poster {
         &self,
         request: Request<Bytes>,
         deadline: Instant,
-    ) -> Result<Reply, Outcome> {
+    ) -> Result<Reply, Failure> {
         let remaining = deadline.saturating_duration_since(Instant::now());
-        let failed = |error| outcome_of(&error, remaining);
+        let failed = |error| failure_of(&error, remaining);
         let (parts, body) = request.into_parts();
         let request = Request::from_parts(parts, &*body);
         let request = self.agent.configure_request(request).timeout_global(Some(remaining)).build();
@@ -93,26 +93,26 @@ fn certificates(pem: &str) -> Vec<Certificate<'static>> {
 }
 
 /// Whether the next try may fare better, or a person has to mend something first.
-fn outcome_of(error: &ureq::Error, limit: Duration) -> Outcome {
+fn failure_of(error: &ureq::Error, limit: Duration) -> Failure {
     let tls_cause = match error {
         ureq::Error::Rustls(error) => tls::misconfiguration(error),
         ureq::Error::Io(error) => tls::misconfiguration(error),
         _ => None,
     };
     if let Some(cause) = tls_cause {
-        return Outcome::misconfigured(cause);
+        return Failure::Misconfigured(cause);
     }
     match error {
         ureq::Error::Timeout(phase) => {
-            Outcome::retry(format!("{} within {:.1} s", undone(*phase), limit.as_secs_f64()))
+            Failure::Unanswered(format!("{} within {:.1} s", undone(*phase), limit.as_secs_f64()))
         }
-        ureq::Error::Io(error) => Outcome::retry(io_cause(error)),
-        ureq::Error::HostNotFound => Outcome::retry("the host name has no address"),
-        ureq::Error::Protocol(error) if begins_wrong(error) => Outcome::misconfigured(format!(
+        ureq::Error::Io(error) => Failure::Unanswered(io_cause(error)),
+        ureq::Error::HostNotFound => Failure::Unanswered("the host name has no address".to_owned()),
+        ureq::Error::Protocol(error) if begins_wrong(error) => Failure::Misconfigured(format!(
             "the answer is not HTTP/1.1 ({error}); is this a port for gRPC (usually 4317) or TLS?"
         )),
-        ureq::Error::Tls(cause) => Outcome::misconfigured(*cause),
-        other => Outcome::retry(format!("the answer broke off: {other}")),
+        ureq::Error::Tls(cause) => Failure::Misconfigured((*cause).to_owned()),
+        other => Failure::Unanswered(format!("the answer broke off: {other}")),
     }
 }
 
