@@ -1,17 +1,23 @@
-//! Export over OTLP: the way of an encoded request to its destination.
+//! Export over OTLP: from tallies to encoded requests, and from there to a destination.
 //!
+//! [`mapping`], [`resource`], [`cumulative`] and [`chunks`] are pure and make the requests.
 //! [`settings`] resolves `[export]` and the environment into one answer, [`sender::open`] turns
 //! that into a [`sender::Sender`], and each send ends in a [`sender::Outcome`] that says what may
 //! happen to the request next: forget it, keep it, or set it aside.
 
+pub mod attribute_list;
+pub mod chunks;
 pub mod credentials;
+pub mod cumulative;
 mod diagnosis;
 pub mod endpoint;
 mod file;
 mod grpc;
 mod http;
 mod json;
+pub mod mapping;
 mod network;
+pub mod resource;
 mod rpc_status;
 pub mod sender;
 pub mod settings;

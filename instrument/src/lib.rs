@@ -1,1 +1,50 @@
-//! Placeholder.
+//! The library that the CUDA driver injects into a process: `libwarpgauge_instrument.so`.
+//!
+//! `CUDA_INJECTION64_PATH` names it; the driver loads it inside `cuInit` and calls
+//! [`InitializeInjection`]. It reads its start-up settings ([`settings`]), then polls the runtime
+//! configuration ([`control`]). While the process is listed there, it sees every launch through
+//! CUPTI ([`cupti`]), counts it per launch shape ([`ledger`]) and leaves measurement files behind
+//! ([`publisher`]).
+//!
+//! ```text
+//! cuInit ──> InitializeInjection ──> worker thread ── polls ──> control ──> subscribe / unsubscribe
+//!                                         │
+//! cuLaunchKernel ──> CUPTI callback ──> ledger ── drained by ──> tally ──> publisher ──> file
+//! ```
+//!
+//! It is a guest: no fault of its own may be seen by the host program ([`guard`]).
+
+pub mod control;
+pub mod cupti;
+pub mod driver;
+pub mod dynamic_library;
+pub mod exit;
+pub mod guard;
+pub mod launch;
+pub mod ledger;
+pub mod lifecycle;
+pub mod log;
+pub mod observer;
+pub mod probes;
+pub mod publisher;
+pub mod session;
+pub mod settings;
+pub mod tally;
+pub mod worker;
+
+use std::ffi::c_int;
+
+use crate::guard::{Entry, guard};
+
+/// Called by the CUDA driver inside `cuInit`, once.
+///
+/// Always returns 1, which stands for success: the host program goes on whatever becomes of us.
+#[unsafe(no_mangle)]
+#[allow(unsafe_code, reason = "the driver looks the symbol up by this name")]
+pub extern "C" fn InitializeInjection() -> c_int {
+    guard(Entry::Injection, (), || {
+        guard::silence_panics();
+        worker::start();
+    });
+    1
+}

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use http::{HeaderName, HeaderValue};
-use percent_encoding::percent_decode_str;
 
 use super::{Finding, Resolver};
 use crate::config::export::Protocol;
+use crate::otlp::attribute_list;
 use crate::otlp::credentials::{Headers, Secret};
 
 /// What a request says about itself; another value here would garble it.
@@ -32,8 +32,9 @@ impl Resolver<'_> {
                 if item.trim().is_empty() {
                     continue;
                 }
-                match read_list_item(item) {
+                match attribute_list::parse_item(item) {
                     Some((name, value)) => {
+                        let value = Secret::new(value);
                         self.header(&variable, &name, value, protocol, &mut headers);
                     }
                     None => self.fault(
@@ -92,16 +93,4 @@ impl Resolver<'_> {
             headers.set(header, value);
         }
     }
-}
-
-/// One `name=value` of `OTEL_EXPORTER_OTLP_HEADERS`, percent-decoded (W3C Baggage, without its
-/// `;` properties).
-fn read_list_item(item: &str) -> Option<(String, Secret)> {
-    let (name, value) = item.split_once('=')?;
-    let decode = |text: &str| {
-        percent_decode_str(text.trim()).decode_utf8().ok().map(std::borrow::Cow::into_owned)
-    };
-    let name = decode(name)?;
-    (!name.is_empty()).then_some(())?;
-    Some((name, Secret::new(decode(value)?)))
 }

@@ -1,0 +1,268 @@
+//! `warpgauge control`: the runtime configuration, for people.
+
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Subcommand;
+use comfy_table::{Cell, Color};
+use serde_json::json;
+use warpgauge_wire::{Entry, Function, FunctionSet, PrimitiveId};
+
+use super::columns::Columns;
+use super::printable::printable;
+use super::screen::{Screen, write_json};
+use crate::atomic_file::Durability;
+use crate::control::{RuntimeConfig, write_if_changed};
+use crate::groups::Process;
+use crate::listing::Listing;
+use crate::lock::Lock;
+use crate::pass::{listed_process, unix_now_ns};
+use crate::report::Exit;
+use crate::setup::Setup;
+
+/// A pass takes seconds at most; a person can wait that long.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What to do with the runtime configuration.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Which processes are measured now, how, and who said so
+    Show,
+    /// Measure one process until it ends, whatever its group
+    #[command(
+        after_help = "Examples:\n  warpgauge control set 4242 0,1\n  warpgauge control set 4242 instructions,occupancy"
+    )]
+    Set {
+        /// The process
+        pid: u32,
+        /// Functions by name or number, separated by commas: 0 instructions, 1 occupancy,
+        /// 2 coalescence, 3 divergence
+        functions: String,
+    },
+    /// Take a line back that was added by hand
+    Unset {
+        /// The process
+        pid: u32,
+    },
+    /// What is wrong with the file, by line
+    Lint,
+}
+
+pub(super) fn control(
+    setup: &Setup,
+    command: &Command,
+    screen: &Screen,
+    out: &mut dyn Write,
+) -> anyhow::Result<Exit> {
+    match command {
+        Command::Show => show(setup, screen, out),
+        Command::Set { pid, functions } => set(setup, *pid, functions, out),
+        Command::Unset { pid } => unset(setup, *pid, out),
+        Command::Lint => lint(setup, screen, out),
+    }
+}
+
+fn show(setup: &Setup, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let path = &setup.config.paths.runtime_config;
+    let (config, _) = RuntimeConfig::load(path)?;
+    let entries: Vec<_> = config
+        .effective()
+        .into_iter()
+        .map(|(entry, group)| (entry, group, Process::look_up(&setup.proc, entry.pid)))
+        .collect();
+    if screen.json {
+        let entries: Vec<_> = entries
+            .iter()
+            .map(|(entry, group, process)| {
+                json!({
+                    "pid": entry.pid,
+                    "functions": entry.functions.iter().map(Function::name).collect::<Vec<_>>(),
+                    "unknown_ids": entry.unknown.iter().map(|id| id.0).collect::<Vec<_>>(),
+                    "group": group,
+                    "by_hand": group.is_none(),
+                    "running": process.as_ref().ok().map(Option::is_some),
+                })
+            })
+            .collect();
+        write_json(out, &json!({ "file": path, "entries": entries }))?;
+        return Ok(Exit::Done);
+    }
+    if entries.is_empty() {
+        writeln!(
+            out,
+            "{}: no process is measured; a pass adds those of the groups, `warpgauge control set PID FUNCTIONS` adds one by hand",
+            path.display()
+        )?;
+        return Ok(Exit::Done);
+    }
+    let mut columns = Columns::new(&["PID", "FUNCTIONS", "SAID BY", "PROCESS"], screen);
+    for (entry, group, process) in &entries {
+        columns.row(vec![
+            Cell::new(entry.pid),
+            Cell::new(names(entry)),
+            match group {
+                Some(group) => screen.cell(format!("group {}", printable(group)), Color::Cyan),
+                None => screen.cell("a person", Color::Yellow),
+            },
+            match process {
+                Ok(Some(process)) => Cell::new(printable(&process.comm)),
+                Ok(None) => screen.cell("not running here", Color::Red),
+                Err(cause) => screen.cell(cause, Color::Red),
+            },
+        ]);
+    }
+    columns.write(out, "")?;
+    Ok(Exit::Done)
+}
+
+fn set(setup: &Setup, pid: u32, functions: &str, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let functions = match parse_functions(functions) {
+        Ok(functions) => functions,
+        Err(words) => {
+            eprintln!("warpgauge: {words}");
+            return Ok(Exit::Usage);
+        }
+    };
+    let process = match Process::look_up(&setup.proc, pid) {
+        Ok(Some(process)) => process,
+        Ok(None) => {
+            bail!("there is no process {pid}; `warpgauge groups` and ps show those that run")
+        }
+        Err(cause) => bail!("process {pid}: {cause}; run this as root"),
+    };
+    change(setup, |config, listing| {
+        config.set(Entry { pid, functions, unknown: Vec::new() });
+        listing.refresh(vec![listed_process(&process, None, unix_now_ns())], unix_now_ns());
+    })?;
+    writeln!(
+        out,
+        "process {pid} ({}) is measured: {}; its library takes the line up at its next look, 10 s by default",
+        printable(&process.comm),
+        names(&Entry { pid, functions, unknown: Vec::new() }),
+    )?;
+    Ok(Exit::Done)
+}
+
+fn unset(setup: &Setup, pid: u32, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let mut removed = 0;
+    let mut of_a_group = false;
+    change(setup, |config, _| {
+        removed = config.unset(pid);
+        of_a_group = config.own.iter().any(|(entry, _)| entry.pid == pid);
+    })?;
+    match (removed, of_a_group) {
+        (0, false) => writeln!(out, "no line for process {pid}; nothing changed")?,
+        (0, true) => writeln!(
+            out,
+            "process {pid} is listed by its group, not by hand; nothing changed. Take it out of its [[process_group]], or set instrumentation_enabled = false"
+        )?,
+        (_, true) => {
+            writeln!(out, "the line for process {pid} is gone; what its group says holds again")?
+        }
+        (_, false) => {
+            writeln!(out, "the line for process {pid} is gone; it is no longer measured")?
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Changes the file under the lock that passes take, so that neither overwrites the other.
+fn change(
+    setup: &Setup,
+    edit: impl FnOnce(&mut RuntimeConfig, &mut Listing),
+) -> anyhow::Result<()> {
+    let paths = &setup.config.paths;
+    std::fs::create_dir_all(&paths.state)
+        .with_context(|| format!("cannot make the state folder {}", paths.state.display()))?;
+    let _lock = Lock::wait(&paths.state, PATIENCE)?;
+    let (mut config, old) = RuntimeConfig::load(&paths.runtime_config)?;
+    let mut listing = Listing::load(&paths.state)?;
+    edit(&mut config, &mut listing);
+    let own: Vec<_> = config.own_lines().collect();
+    let new = config.render(&own, setup.config.instrumentation_enabled);
+    listing.store(&paths.state, Durability::PowerCut)?;
+    write_if_changed(&paths.runtime_config, &old, &new)?;
+    Ok(())
+}
+
+fn lint(setup: &Setup, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let path = &setup.config.paths.runtime_config;
+    let (config, _) = RuntimeConfig::load(path)?;
+    let mut findings: Vec<(usize, String)> = config
+        .malformed
+        .iter()
+        .map(|line| {
+            (
+                line.number,
+                format!("{}: `{}`; the line is skipped", line.fault, line.text.escape_debug()),
+            )
+        })
+        .collect();
+    for (position, line) in config.manual.iter().enumerate() {
+        let pid = line.entry.pid;
+        if !line.entry.unknown.is_empty() {
+            let ids: Vec<_> = line.entry.unknown.iter().map(|id| id.to_string()).collect();
+            findings.push((
+                line.number,
+                format!("unknown function ids {} are ignored by the library", ids.join(", ")),
+            ));
+        }
+        if let Ok(None) = Process::look_up(&setup.proc, pid) {
+            findings.push((
+                line.number,
+                format!("process {pid} does not run here; the next pass drops the line"),
+            ));
+        }
+        if config.manual.iter().skip(position + 1).any(|later| later.entry.pid == pid) {
+            findings
+                .push((line.number, format!("a later line for process {pid} wins; remove one")));
+        }
+    }
+    findings.sort();
+    if screen.json {
+        let findings: Vec<_> = findings
+            .iter()
+            .map(|(line, message)| json!({ "line": line, "message": message }))
+            .collect();
+        write_json(out, &json!({ "file": path, "findings": findings }))?;
+    } else {
+        for (line, message) in &findings {
+            writeln!(out, "{}:{line}: {message}", path.display())?;
+        }
+        if findings.is_empty() {
+            writeln!(out, "{}: nothing to find fault with", path.display())?;
+        }
+    }
+    Ok(if findings.is_empty() { Exit::Done } else { Exit::Findings })
+}
+
+fn names(entry: &Entry) -> String {
+    let known = entry.functions.iter().map(|function| function.name().to_owned());
+    let unknown = entry.unknown.iter().map(|id| format!("unknown {id}"));
+    known.chain(unknown).collect::<Vec<_>>().join(", ")
+}
+
+fn parse_functions(text: &str) -> Result<FunctionSet, String> {
+    text.split(',')
+        .map(str::trim)
+        .map(|word| {
+            let by_number = word.parse().ok().and_then(|id| Function::from_id(PrimitiveId(id)));
+            by_number.or_else(|| Function::from_name(word)).ok_or_else(|| {
+                format!("`{word}` is no function; there are 0 instructions, 1 occupancy, 2 coalescence, 3 divergence")
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_taken_by_name_or_number() {
+        assert_eq!(parse_functions("0, occupancy").unwrap().to_string(), "0,1");
+        assert!(parse_functions("0,4").unwrap_err().contains("`4` is no function"));
+        assert!(parse_functions("").is_err());
+    }
+}

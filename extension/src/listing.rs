@@ -1,0 +1,244 @@
+//! Who was listed: the processes that the runtime configuration names now or has named lately.
+//!
+//! A process may end between two passes; what it published last must still find its owner. So
+//! every process that was ever listed stays in `<state>/listed.json` until it has been gone for
+//! [`KEPT_AFTER_END`]. The file is written before the runtime configuration, so that nothing can
+//! be measured that nobody remembers.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::atomic_file::{self, Durability};
+
+/// How long an ended process is remembered: its last file was written before it ended, so the next
+/// pass finds it; the rest is for schedulers that were off for a while.
+pub const KEPT_AFTER_END: Duration = Duration::from_secs(15 * 60);
+
+/// How many processes are remembered at most; the longest gone go first.
+pub const MAX_LISTED: usize = 50_000;
+
+/// A file's time may lie this much before its process's start: file systems stamp with the tick of
+/// the kernel's clock, and start times count hundredths of a second.
+const START_TOLERANCE_NS: u64 = 1_000_000_000;
+
+/// A process as it was when it was listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedProcess {
+    /// As the extension's /proc numbers it.
+    pub pid: u32,
+    /// As the process itself and its measurement files number it: another one in a container.
+    pub own_pid: u32,
+    /// Start in clock ticks since boot: with the pid, the identity.
+    pub start_ticks: u64,
+    /// Start in nanoseconds since the epoch, fixed when first seen so that it never wavers with
+    /// the wall clock.
+    pub created_ns: u64,
+    /// The users that its files may belong to: real, effective, saved, file system.
+    pub uids: Vec<u32>,
+    /// The group that it was found in; `None` for a process that a person listed.
+    pub group: Option<String>,
+    /// File name of its executable.
+    pub executable: String,
+    /// What the process says of itself in `OTEL_SERVICE_NAME`.
+    pub service_name: Option<String>,
+    /// Its container.
+    pub container_id: Option<String>,
+    /// When a pass last saw it alive, nanoseconds since the epoch.
+    pub last_seen_ns: u64,
+}
+
+/// Everybody who is listed, or was lately.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    processes: Vec<ListedProcess>,
+}
+
+/// Why the listing could not be kept.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {source}; the state folder must be writable, and its disk not full")]
+pub struct ListingError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl Listing {
+    /// Reads what an earlier pass kept. A missing file is an empty listing; a damaged one too, with
+    /// a warning: the processes that still run are listed anew by this pass.
+    ///
+    /// # Errors
+    /// [`ListingError`] when the file is there but cannot be read.
+    pub fn load(state: &Path) -> Result<Self, ListingError> {
+        let path = file_in(state);
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(source) => return Err(ListingError { path, source }),
+        };
+        Ok(serde_json::from_slice(&text).unwrap_or_else(|fault| {
+            tracing::warn!("{}: {fault}; measurements of processes that ended since the last pass cannot be attributed", path.display());
+            Self::default()
+        }))
+    }
+
+    /// Writes the listing for the passes to come.
+    ///
+    /// # Errors
+    /// [`ListingError`]; the old file then stands.
+    pub fn store(&self, state: &Path, durability: Durability) -> Result<(), ListingError> {
+        let path = file_in(state);
+        let text = serde_json::to_vec(self).map_err(io::Error::other);
+        text.and_then(|text| atomic_file::replace(&path, &text, 0o600, durability))
+            .map_err(|source| ListingError { path, source })
+    }
+
+    /// Takes in the processes that are listed now. Returns whether an identity joined or left, as
+    /// opposed to a mere "still alive".
+    pub fn refresh(&mut self, alive: Vec<ListedProcess>, now_ns: u64) -> bool {
+        let before = self.processes.len();
+        let places: HashMap<_, _> =
+            self.processes.iter().enumerate().map(|(at, known)| (known.identity(), at)).collect();
+        let mut joined = false;
+        for process in alive {
+            let known = places.get(&process.identity()).and_then(|&at| self.processes.get_mut(at));
+            match known {
+                Some(known) => {
+                    let created_ns = known.created_ns;
+                    joined |= known.group != process.group || known.own_pid != process.own_pid;
+                    *known = ListedProcess { created_ns, ..process };
+                }
+                None => {
+                    self.processes.push(process);
+                    joined = true;
+                }
+            }
+        }
+        let kept = u64::try_from(KEPT_AFTER_END.as_nanos()).unwrap_or(u64::MAX);
+        self.processes.retain(|process| process.last_seen_ns.saturating_add(kept) >= now_ns);
+        if self.processes.len() > MAX_LISTED {
+            self.processes.sort_by_key(|process| std::cmp::Reverse(process.last_seen_ns));
+            self.processes.truncate(MAX_LISTED);
+        }
+        joined || self.processes.len() != before
+    }
+
+    /// The processes, in no order.
+    #[must_use]
+    pub fn processes(&self) -> &[ListedProcess] {
+        &self.processes
+    }
+
+    /// The start time that a pid had when it was last listed.
+    #[must_use]
+    pub fn last_start_of(&self, pid: u32) -> Option<u64> {
+        let of_pid = self.processes.iter().filter(|process| process.pid == pid);
+        of_pid.map(|process| process.start_ticks).max()
+    }
+}
+
+impl ListedProcess {
+    fn identity(&self) -> (u32, u64) {
+        (self.pid, self.start_ticks)
+    }
+}
+
+/// A listing arranged for look-ups by the pid in a file's name.
+#[derive(Debug)]
+pub struct Owners<'l> {
+    by_own_pid: HashMap<u32, Vec<(usize, &'l ListedProcess)>>,
+}
+
+impl<'l> Owners<'l> {
+    /// Arranges a listing. The index handed out with each process is its place in
+    /// [`Listing::processes`].
+    #[must_use]
+    pub fn of(listing: &'l Listing) -> Self {
+        let mut by_own_pid = HashMap::<_, Vec<_>>::new();
+        for (index, process) in listing.processes.iter().enumerate() {
+            by_own_pid.entry(process.own_pid).or_default().push((index, process));
+        }
+        Self { by_own_pid }
+    }
+
+    /// The process that wrote a file of this pid at this time: of those that had the pid, the last
+    /// that had started by then.
+    #[must_use]
+    pub fn find(&self, own_pid: u32, written_ns: u64) -> Option<(usize, &'l ListedProcess)> {
+        let candidates = self.by_own_pid.get(&own_pid)?;
+        candidates
+            .iter()
+            .filter(|(_, process)| {
+                process.created_ns <= written_ns.saturating_add(START_TOLERANCE_NS)
+            })
+            .max_by_key(|(_, process)| process.created_ns)
+            .copied()
+    }
+}
+
+fn file_in(state: &Path) -> PathBuf {
+    state.join("listed.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: u32, start_ticks: u64, seen_s: u64) -> ListedProcess {
+        ListedProcess {
+            pid,
+            own_pid: pid,
+            start_ticks,
+            created_ns: start_ticks * 10_000_000,
+            uids: vec![1000],
+            group: Some("trainer".into()),
+            executable: "python3".into(),
+            service_name: None,
+            container_id: None,
+            last_seen_ns: seen_s * 1_000_000_000,
+        }
+    }
+
+    #[test]
+    fn a_process_that_ended_is_remembered_for_a_while_and_then_forgotten() {
+        let state = tempfile::tempdir().unwrap();
+        let mut listing = Listing::load(state.path()).unwrap();
+        assert!(listing.refresh(vec![process(7, 100, 60)], 60_000_000_000));
+        assert!(!listing.refresh(vec![process(7, 100, 120)], 120_000_000_000));
+        listing.store(state.path(), Durability::PowerCut).unwrap();
+        let mut listing = Listing::load(state.path()).unwrap();
+        assert!(!listing.refresh(vec![], 180_000_000_000));
+        assert_eq!(listing.last_start_of(7), Some(100));
+        assert!(listing.refresh(vec![], 120_000_000_000 + 901_000_000_000));
+        assert_eq!(listing.processes(), []);
+    }
+
+    #[test]
+    fn a_reused_pid_is_told_apart_by_the_time_the_file_was_written() {
+        let mut listing = Listing::default();
+        listing.refresh(vec![process(7, 1_000, 60), process(7, 5_000, 60)], 60_000_000_000);
+        let owners = Owners::of(&listing);
+        let start_at = |written_s: u64| {
+            owners.find(7, written_s * 1_000_000_000).map(|(_, process)| process.start_ticks)
+        };
+        assert_eq!(start_at(20), Some(1_000));
+        assert_eq!(start_at(51), Some(5_000));
+        assert_eq!(start_at(3), None);
+        assert!(owners.find(8, u64::MAX).is_none());
+    }
+
+    #[test]
+    fn a_damaged_listing_reads_as_empty() {
+        let state = tempfile::tempdir().unwrap();
+        atomic_file::replace(
+            &file_in(state.path()),
+            b"{\"processes\":[{",
+            0o600,
+            Durability::PowerCut,
+        )
+        .unwrap();
+        assert_eq!(Listing::load(state.path()).unwrap(), Listing::default());
+    }
+}

@@ -1,0 +1,249 @@
+//! The catalogue: every metric that is exported, with its name, unit, kind and meaning.
+//!
+//! `docs/metrics.md` holds the same table; a test compares the two.
+
+use warpgauge_wire::Function;
+
+/// How a metric's points are to be read (OTLP `Metric.data`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A sum that only grows.
+    MonotonicSum,
+    /// The current value.
+    Gauge,
+    /// A distribution.
+    Histogram,
+}
+
+/// One metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metric {
+    /// Name.
+    pub name: &'static str,
+    /// Unit, in UCUM.
+    pub unit: &'static str,
+    /// Kind.
+    pub kind: Kind,
+    /// Meaning, as exported in the metric's description.
+    pub description: &'static str,
+    /// The attributes that its points carry.
+    pub attributes: &'static [&'static str],
+}
+
+/// Executed warp-level instructions (id 0).
+pub const INSTRUCTIONS: Metric = Metric {
+    name: "gpu.kernel.instructions",
+    unit: "{instruction}",
+    kind: Kind::MonotonicSum,
+    description: "Warp-level instructions executed by kernels",
+    attributes: &[],
+};
+
+/// Launches (id 4, or the lines of id 1 of older modules).
+pub const LAUNCHES: Metric = Metric {
+    name: "gpu.kernel.launches",
+    unit: "{launch}",
+    kind: Kind::MonotonicSum,
+    description: "Kernel launches seen",
+    attributes: &[],
+};
+
+/// Theoretical occupancy (id 1).
+pub const OCCUPANCY: Metric = Metric {
+    name: "gpu.kernel.occupancy",
+    unit: "1",
+    kind: Kind::Gauge,
+    description: "Theoretical occupancy of kernel launches, mean weighted by launches",
+    attributes: &[],
+};
+
+/// Global memory coalescence (id 2).
+pub const COALESCENCE: Metric = Metric {
+    name: "gpu.kernel.memory.global.coalescence",
+    unit: "1",
+    kind: Kind::Gauge,
+    description: "Global memory instructions per 128-byte cache line touched, mean weighted by launches",
+    attributes: &[],
+};
+
+/// Branch divergence (id 3).
+pub const DIVERGENCE: Metric = Metric {
+    name: "gpu.kernel.branch.divergence",
+    unit: "1",
+    kind: Kind::Gauge,
+    description: "Share of executed branches whose threads diverged, mean weighted by launches",
+    attributes: &[],
+};
+
+/// How [`OCCUPANCY`] is distributed.
+pub const OCCUPANCY_DISTRIBUTION: Metric = Metric {
+    name: "gpu.kernel.occupancy.distribution",
+    unit: "1",
+    kind: Kind::Histogram,
+    description: "Distribution of the theoretical occupancy over launches",
+    attributes: &[],
+};
+
+/// How [`COALESCENCE`] is distributed.
+pub const COALESCENCE_DISTRIBUTION: Metric = Metric {
+    name: "gpu.kernel.memory.global.coalescence.distribution",
+    unit: "1",
+    kind: Kind::Histogram,
+    description: "Distribution of the global memory coalescence over launches",
+    attributes: &[],
+};
+
+/// How [`DIVERGENCE`] is distributed.
+pub const DIVERGENCE_DISTRIBUTION: Metric = Metric {
+    name: "gpu.kernel.branch.divergence.distribution",
+    unit: "1",
+    kind: Kind::Histogram,
+    description: "Distribution of the branch divergence over launches",
+    attributes: &[],
+};
+
+/// Measurements that were consumed and attributed.
+pub const MEASUREMENTS_READ: Metric = Metric {
+    name: "warpgauge.measurements.read",
+    unit: "{measurement}",
+    kind: Kind::MonotonicSum,
+    description: "Measurements read and attributed to a process",
+    attributes: &[],
+};
+
+/// What was refused, by reason; a refused file counts as one.
+pub const MEASUREMENTS_REFUSED: Metric = Metric {
+    name: "warpgauge.measurements.refused",
+    unit: "{measurement}",
+    kind: Kind::MonotonicSum,
+    description: "Measurement lines and files refused",
+    attributes: &["reason"],
+};
+
+/// Measurements of processes that nobody listed.
+pub const MEASUREMENTS_UNATTRIBUTED: Metric = Metric {
+    name: "warpgauge.measurements.unattributed",
+    unit: "{measurement}",
+    kind: Kind::MonotonicSum,
+    description: "Measurements of processes that were never listed; their files lie in the quarantine",
+    attributes: &["reason"],
+};
+
+/// Points that left the spool unsent, by reason.
+pub const DROPPED_POINTS: Metric = Metric {
+    name: "warpgauge.export.dropped_points",
+    unit: "{datapoint}",
+    kind: Kind::MonotonicSum,
+    description: "Data points dropped from the full or over-age spool before they could be sent",
+    attributes: &["reason"],
+};
+
+/// Points that the receiver refused, by reason.
+pub const REJECTED_POINTS: Metric = Metric {
+    name: "warpgauge.export.rejected_points",
+    unit: "{datapoint}",
+    kind: Kind::MonotonicSum,
+    description: "Data points refused by the receiver, in part (partial) or with their whole request (refused)",
+    attributes: &["reason"],
+};
+
+/// What waits for its acknowledgement.
+pub const SPOOL_SIZE: Metric = Metric {
+    name: "warpgauge.spool.size",
+    unit: "By",
+    kind: Kind::Gauge,
+    description: "Requests waiting in the spool when the pass began",
+    attributes: &[],
+};
+
+/// Age of the oldest that waits.
+pub const SPOOL_AGE: Metric = Metric {
+    name: "warpgauge.spool.age",
+    unit: "s",
+    kind: Kind::Gauge,
+    description: "Age of the oldest request in the spool when the pass began",
+    attributes: &[],
+};
+
+/// How long the previous pass took: this one is not over when it is sent.
+pub const RUN_DURATION: Metric = Metric {
+    name: "warpgauge.run.duration",
+    unit: "s",
+    kind: Kind::Gauge,
+    description: "Duration of the previous pass",
+    attributes: &[],
+};
+
+/// When a pass last delivered everything.
+pub const LAST_SUCCESS: Metric = Metric {
+    name: "warpgauge.last_success.time",
+    unit: "s",
+    kind: Kind::Gauge,
+    description: "Unix time at which a pass last delivered everything it had",
+    attributes: &[],
+};
+
+/// How many processes are listed.
+pub const PROCESSES: Metric = Metric {
+    name: "warpgauge.processes.listed",
+    unit: "{process}",
+    kind: Kind::Gauge,
+    description: "Processes in the runtime configuration",
+    attributes: &[],
+};
+
+/// Every metric, in the order of the documentation.
+pub const CATALOGUE: [Metric; 18] = [
+    INSTRUCTIONS,
+    LAUNCHES,
+    OCCUPANCY,
+    COALESCENCE,
+    DIVERGENCE,
+    OCCUPANCY_DISTRIBUTION,
+    COALESCENCE_DISTRIBUTION,
+    DIVERGENCE_DISTRIBUTION,
+    MEASUREMENTS_READ,
+    MEASUREMENTS_REFUSED,
+    MEASUREMENTS_UNATTRIBUTED,
+    DROPPED_POINTS,
+    REJECTED_POINTS,
+    SPOOL_SIZE,
+    SPOOL_AGE,
+    RUN_DURATION,
+    LAST_SUCCESS,
+    PROCESSES,
+];
+
+/// The gauge and the distribution of a function whose lines are percentages.
+#[must_use]
+pub fn of_percentage(function: Function) -> Option<(Metric, Metric)> {
+    match function {
+        Function::Instructions => None,
+        Function::Occupancy => Some((OCCUPANCY, OCCUPANCY_DISTRIBUTION)),
+        Function::Coalescence => Some((COALESCENCE, COALESCENCE_DISTRIBUTION)),
+        Function::Divergence => Some((DIVERGENCE, DIVERGENCE_DISTRIBUTION)),
+    }
+}
+
+/// The table of `docs/metrics.md`.
+#[must_use]
+pub fn table() -> String {
+    let mut out =
+        String::from("| name | OTLP data | unit | attributes | meaning |\n|---|---|---|---|---|\n");
+    for metric in CATALOGUE {
+        let kind = match metric.kind {
+            Kind::MonotonicSum => "monotonic sum",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        };
+        let attributes: Vec<_> = metric.attributes.iter().map(|name| format!("`{name}`")).collect();
+        out.push_str(&format!(
+            "| `{}` | {kind} | `{}` | {} | {} |\n",
+            metric.name,
+            metric.unit,
+            attributes.join(", "),
+            metric.description
+        ));
+    }
+    out
+}

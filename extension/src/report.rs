@@ -1,0 +1,218 @@
+//! What a pass did, for its caller: people, machines (`--json`) and the exit code.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use warpgauge_wire::Function;
+
+use crate::aggregate::{Distribution, Tally};
+use crate::listing::ListedProcess;
+use crate::measurements::Claim;
+use crate::pass::RuntimeConfigOutcome;
+
+/// Everything that one pass did.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// One row for each process that reported something.
+    pub processes: Vec<Row>,
+    /// Measurements read and attributed.
+    pub read: u64,
+    /// Lines and files refused, by reason.
+    pub refused: Vec<Refused>,
+    /// Measurements of processes that were never listed.
+    pub unattributed: u64,
+    /// Processes in the runtime configuration.
+    pub listed: usize,
+    /// Whether the runtime configuration was rewritten.
+    pub runtime_config_changed: bool,
+    /// What is wrong with persons' lines in it.
+    pub remarks: Vec<String>,
+    /// Why it could not be written.
+    pub runtime_config_failure: Option<String>,
+    /// What became of the requests.
+    pub delivery: Delivery,
+    /// How long the pass took, in seconds.
+    pub duration_s: f64,
+}
+
+/// What one process reported in the window.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Its group; `None` for a process that a person listed.
+    pub group: Option<String>,
+    /// Its pid.
+    pub pid: u32,
+    /// Its executable.
+    pub executable: String,
+    /// Launches, where known.
+    pub launches: Option<u128>,
+    /// Warp-level instructions, where measured.
+    pub instructions: Option<u128>,
+    /// Mean occupancy, 0 to 1.
+    pub occupancy: Option<f64>,
+    /// Mean global memory coalescence, 0 to 1.
+    pub coalescence: Option<f64>,
+    /// Mean branch divergence, 0 to 1.
+    pub divergence: Option<f64>,
+}
+
+/// What was refused for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// The metric's attribute.
+    pub reason: &'static str,
+    /// How often.
+    pub count: u64,
+    /// The first of them.
+    pub example: String,
+}
+
+/// What became of the requests that waited.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Delivery {
+    /// Points that the receiver has taken.
+    pub accepted_points: u64,
+    /// Points that it refused out of requests that it took.
+    pub rejected_points: u64,
+    /// Points of requests that it refused as a whole.
+    pub refused_points: u64,
+    /// Points that the spool's limits took.
+    pub dropped_points: u64,
+    /// Requests that still wait.
+    pub waiting_requests: usize,
+    /// Their bytes.
+    pub waiting_bytes: u64,
+    /// Why they wait.
+    pub waits_for: Option<String>,
+    /// What a person has to mend before anything can be sent.
+    pub misconfigured: Option<String>,
+}
+
+/// How a command ends (design, "Command line").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done.
+    Done = 0,
+    /// `check`, `lint`, `validate` found something.
+    Findings = 1,
+    /// Wrong usage.
+    Usage = 2,
+    /// The receiver refused part of the data.
+    PartlyRefused = 4,
+    /// The receiver refused data for good (`EX_DATAERR`).
+    Refused = 65,
+    /// Try again later, nothing is lost (`EX_TEMPFAIL`).
+    TryAgain = 75,
+    /// The configuration is wrong (`EX_CONFIG`).
+    Config = 78,
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+impl Delivery {
+    /// Says why requests wait.
+    pub(crate) fn waits(&mut self, reason: String) {
+        self.waits_for = Some(reason);
+    }
+
+    /// Whether everything that there was has arrived.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.waiting_requests == 0
+            && self.rejected_points + self.refused_points + self.dropped_points == 0
+    }
+}
+
+impl Row {
+    /// The row of one process.
+    #[must_use]
+    pub fn new(process: &ListedProcess, tally: &Tally) -> Self {
+        let mean = |function| tally.percentage(function).and_then(Distribution::mean);
+        Self {
+            group: process.group.clone(),
+            pid: process.pid,
+            executable: process.executable.clone(),
+            launches: tally.launches,
+            instructions: tally.instructions,
+            occupancy: mean(Function::Occupancy),
+            coalescence: mean(Function::Coalescence),
+            divergence: mean(Function::Divergence),
+        }
+    }
+}
+
+impl Report {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(
+        processes: Vec<Row>,
+        claim: &Claim,
+        runtime_config: RuntimeConfigOutcome,
+        delivery: Delivery,
+        duration: Duration,
+    ) -> Self {
+        let refused = claim.refused.iter().map(|(reason, skip)| Refused {
+            reason,
+            count: skip.count,
+            example: skip.example.clone(),
+        });
+        Self {
+            processes,
+            read: claim.read,
+            refused: refused.collect(),
+            unattributed: claim.unattributed,
+            listed: runtime_config.listed,
+            runtime_config_changed: runtime_config.changed,
+            remarks: runtime_config.remarks,
+            runtime_config_failure: runtime_config.failure,
+            delivery,
+            duration_s: duration.as_secs_f64(),
+        }
+    }
+
+    /// The exit code: what lost data first, then what needs a person, then what only needs time.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        let Delivery { rejected_points, refused_points, waiting_requests, misconfigured, .. } =
+            &self.delivery;
+        if *refused_points > 0 {
+            Exit::Refused
+        } else if *rejected_points > 0 {
+            Exit::PartlyRefused
+        } else if misconfigured.is_some() || self.runtime_config_failure.is_some() {
+            Exit::Config
+        } else if *waiting_requests > 0 {
+            Exit::TryAgain
+        } else {
+            Exit::Done
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exit_code_names_the_worst_that_happened() {
+        let exit = |delivery: Delivery| {
+            let (claim, runtime_config) = (Claim::default(), RuntimeConfigOutcome::default());
+            Report::new(Vec::new(), &claim, runtime_config, delivery, Duration::ZERO).exit()
+        };
+        let waiting = Delivery { waiting_requests: 2, ..Delivery::default() };
+        assert_eq!(exit(Delivery::default()), Exit::Done);
+        assert_eq!(exit(waiting.clone()), Exit::TryAgain);
+        let misconfigured = Delivery { misconfigured: Some("token".into()), ..waiting.clone() };
+        assert_eq!(exit(misconfigured), Exit::Config);
+        assert_eq!(exit(Delivery { rejected_points: 1, ..waiting.clone() }), Exit::PartlyRefused);
+        assert_eq!(
+            exit(Delivery { refused_points: 1, rejected_points: 1, ..waiting }),
+            Exit::Refused
+        );
+    }
+}

@@ -1,0 +1,11 @@
+//! How the library is linked.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    // CUPTI and libc keep pointers to our functions: the library must never be unmapped.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    // Calls within the library stay within it, whatever the host program exports.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic");
+    // A missing symbol shows when the library is built, not in somebody's process.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,defs");
+}

@@ -1,0 +1,16 @@
+//! CUPTI: the library that tells of launches. Found at run time, and only for a listed process.
+//!
+//! ```text
+//! symbols      which copy of libcupti, which version, which functions
+//! types        layouts of what CUPTI hands over, checked when this is compiled
+//! subscriber   taking CUPTI's slot and giving it back
+//! callbacks    what happens on the host's threads
+//! ```
+
+pub mod callbacks;
+pub mod subscriber;
+pub mod symbols;
+pub mod types;
+
+pub use self::subscriber::Subscription;
+pub use self::symbols::{Cupti, CuptiError};

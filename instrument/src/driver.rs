@@ -1,0 +1,154 @@
+//! The few calls that are made of the CUDA driver, resolved at run time.
+//!
+//! Result codes are taken as plain numbers: a driver newer than the headers may return ones that
+//! they do not know.
+#![allow(unsafe_code, reason = "the driver is a C library")]
+
+use std::ffi::c_int;
+
+use cudarc::driver::sys::{CUdevice_attribute, CUfunction, CUlaunchConfig};
+
+use crate::dynamic_library::{DynamicLibrary, MissingSymbol};
+
+type CUresult = c_int;
+type MaxActiveClusters =
+    unsafe extern "C" fn(*mut c_int, CUfunction, *const CUlaunchConfig) -> CUresult;
+
+/// The driver's functions.
+#[derive(Debug, Clone, Copy)]
+pub struct Driver {
+    init: unsafe extern "C" fn(u32) -> CUresult,
+    current_device: unsafe extern "C" fn(*mut c_int) -> CUresult,
+    device_attribute: unsafe extern "C" fn(*mut c_int, c_int, c_int) -> CUresult,
+    max_active_blocks: unsafe extern "C" fn(*mut c_int, CUfunction, c_int, usize) -> CUresult,
+    /// Missing before CUDA 11.8.
+    max_active_clusters: Option<MaxActiveClusters>,
+}
+
+/// Why the driver is of no use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DriverError {
+    /// Nobody has loaded it.
+    #[error("libcuda.so.1 is not loaded")]
+    NotLoaded,
+    /// It lacks a function.
+    #[error("libcuda.so.1: {0}")]
+    MissingSymbol(#[from] MissingSymbol),
+    /// A call failed; the codes are in cuda.h.
+    #[error("{call} failed with CUresult {code}")]
+    Call {
+        /// The function.
+        call: &'static str,
+        /// What it returned.
+        code: i32,
+    },
+}
+
+fn checked(call: &'static str, code: CUresult) -> Result<(), DriverError> {
+    if code == 0 { Ok(()) } else { Err(DriverError::Call { call, code }) }
+}
+
+impl Driver {
+    /// The driver that the process has loaded.
+    ///
+    /// # Errors
+    /// [`DriverError::NotLoaded`], or the function that it lacks.
+    pub fn of_this_process() -> Result<Self, DriverError> {
+        let library =
+            DynamicLibrary::already_mapped(c"libcuda.so.1").ok_or(DriverError::NotLoaded)?;
+        Ok(Self {
+            // SAFETY: the type is that of cuda.h.
+            init: unsafe { library.function(c"cuInit") }?,
+            // SAFETY: the type is that of cuda.h.
+            current_device: unsafe { library.function(c"cuCtxGetDevice") }?,
+            // SAFETY: the type is that of cuda.h.
+            device_attribute: unsafe { library.function(c"cuDeviceGetAttribute") }?,
+            // SAFETY: the type is that of cuda.h.
+            max_active_blocks: unsafe {
+                library.function(c"cuOccupancyMaxActiveBlocksPerMultiprocessor")
+            }?,
+            // SAFETY: the type is that of cuda.h.
+            max_active_clusters: unsafe { library.function(c"cuOccupancyMaxActiveClusters") }.ok(),
+        })
+    }
+
+    /// Returns when the driver is initialised; it is the host that asked for it.
+    ///
+    /// # Errors
+    /// What `cuInit` returned.
+    pub fn wait_until_initialised(&self) -> Result<(), DriverError> {
+        // SAFETY: the function has the type of cuda.h.
+        checked("cuInit", unsafe { (self.init)(0) })
+    }
+
+    /// The device of the calling thread's context.
+    ///
+    /// # Errors
+    /// What `cuCtxGetDevice` returned.
+    pub fn current_device(&self) -> Result<c_int, DriverError> {
+        let mut device = 0;
+        // SAFETY: the pointer may be written.
+        checked("cuCtxGetDevice", unsafe { (self.current_device)(&raw mut device) })?;
+        Ok(device)
+    }
+
+    /// One number about a device.
+    ///
+    /// # Errors
+    /// What `cuDeviceGetAttribute` returned.
+    pub fn attribute(
+        &self,
+        device: c_int,
+        attribute: CUdevice_attribute,
+    ) -> Result<u32, DriverError> {
+        let mut value = 0;
+        // SAFETY: the pointer may be written.
+        let code = unsafe { (self.device_attribute)(&raw mut value, attribute as c_int, device) };
+        checked("cuDeviceGetAttribute", code)?;
+        Ok(u32::try_from(value).unwrap_or(0))
+    }
+
+    /// How many blocks of a kernel one multiprocessor of the current device holds at once. `shared`
+    /// is dynamic shared memory in bytes per block.
+    ///
+    /// # Errors
+    /// What `cuOccupancyMaxActiveBlocksPerMultiprocessor` returned.
+    pub fn max_active_blocks(
+        &self,
+        function: u64,
+        threads: u32,
+        shared: u32,
+    ) -> Result<u32, DriverError> {
+        let mut blocks = 0;
+        let function = function as CUfunction;
+        let threads = c_int::try_from(threads).unwrap_or(c_int::MAX);
+        // SAFETY: the pointer may be written; the function is being launched, so it is alive.
+        let code = unsafe {
+            (self.max_active_blocks)(&raw mut blocks, function, threads, shared as usize)
+        };
+        checked("cuOccupancyMaxActiveBlocksPerMultiprocessor", code)?;
+        Ok(u32::try_from(blocks).unwrap_or(0))
+    }
+
+    /// How many clusters of a launch the current device holds at once; `None` where the driver
+    /// cannot tell.
+    ///
+    /// # Errors
+    /// What `cuOccupancyMaxActiveClusters` returned.
+    ///
+    /// # Safety
+    /// `config` is the configuration of a launch that has not returned to its caller.
+    pub unsafe fn max_active_clusters(
+        &self,
+        function: u64,
+        config: *const CUlaunchConfig,
+    ) -> Result<Option<u32>, DriverError> {
+        let Some(max_active_clusters) = self.max_active_clusters else { return Ok(None) };
+        let mut clusters = 0;
+        // SAFETY: the pointer may be written, and the caller promises the configuration.
+        let code =
+            unsafe { max_active_clusters(&raw mut clusters, function as CUfunction, config) };
+        checked("cuOccupancyMaxActiveClusters", code)?;
+        Ok(u32::try_from(clusters).ok())
+    }
+}

@@ -1,0 +1,164 @@
+//! Launches seen since they were last asked for, per launch shape.
+//!
+//! A launch costs one look-up in [`Table`]; the first one of a shape also asks the probe for its
+//! occupancy. Memory is fixed: 256 KiB for the shapes and 64 KiB for the occupancies, as far as
+//! they are touched. What does not fit is counted.
+
+mod table;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+pub use self::table::Table;
+use crate::launch::{KEY_WORDS, Launch};
+
+const SHAPES: usize = 4096;
+const OCCUPANCIES: usize = 1024;
+
+/// Counts launches.
+#[derive(Default)]
+pub struct Ledger {
+    /// Per launch shape; the value is the occupancy.
+    shapes: Table<KEY_WORDS, SHAPES>,
+    /// Occupancies by what they depend on: shapes that differ in their grid alone share one.
+    occupancies: Table<KEY_WORDS, OCCUPANCIES>,
+    unfitted: AtomicU64,
+    generation: AtomicU64,
+    /// Whether idle entries have to make room; only the draining thread asks.
+    shapes_crowded: AtomicBool,
+    occupancies_crowded: AtomicBool,
+}
+
+/// What the ledger held.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Drained {
+    /// Launches whose shape found no room; they are not among the shapes given.
+    pub unfitted: u64,
+    /// Shapes in the ledger.
+    pub shapes: usize,
+}
+
+impl Ledger {
+    /// An empty ledger.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            shapes: Table::new(),
+            occupancies: Table::new(),
+            unfitted: AtomicU64::new(0),
+            generation: AtomicU64::new(0),
+            shapes_crowded: AtomicBool::new(false),
+            occupancies_crowded: AtomicBool::new(false),
+        }
+    }
+
+    /// Counts a launch. `occupancy` is asked for a shape that was not seen before: percent, or
+    /// `None` where it cannot be told.
+    pub fn record(&self, launch: &Launch, occupancy: impl FnOnce(&Launch) -> Option<f64>) {
+        let generation = self.generation.load(Ordering::Acquire);
+        let shape = launch.key(generation);
+        if self.shapes.count(&shape).is_some() {
+            return;
+        }
+        let same_blocks = Launch { grid: [0; 3], ..*launch }.key(generation);
+        let value = self.occupancies.count(&same_blocks).unwrap_or_else(|| {
+            let value = occupancy(launch).unwrap_or(f64::NAN).to_bits();
+            // Where there is no room, the next launch asks again.
+            self.occupancies.insert(&same_blocks, value);
+            value
+        });
+        if !self.shapes.insert(&shape, value) {
+            self.unfitted.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Kernel handles may mean other kernels from now on: a module or a context goes, or has gone
+    /// while nobody looked.
+    pub fn forget_functions(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Takes everything out. `each` gets, for each shape, its occupancy in percent where it is known
+    /// and its number of launches. For one thread at a time.
+    pub fn drain(&self, mut each: impl FnMut(Option<f64>, u64)) -> Drained {
+        let crowded = self.shapes_crowded.load(Ordering::Relaxed);
+        let shapes = self.shapes.drain(crowded, |_, value, launches| {
+            let occupancy = f64::from_bits(value);
+            each((!occupancy.is_nan()).then_some(occupancy), launches);
+        });
+        self.shapes_crowded.store(shapes > SHAPES / 2, Ordering::Relaxed);
+        let crowded = self.occupancies_crowded.load(Ordering::Relaxed);
+        let occupancies = self.occupancies.drain(crowded, |_, _, _| {});
+        self.occupancies_crowded.store(occupancies > OCCUPANCIES / 2, Ordering::Relaxed);
+        Drained { unfitted: self.unfitted.swap(0, Ordering::Relaxed), shapes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn launch(function: u64, grid: u32, threads: u32) -> Launch {
+        Launch {
+            context: 1,
+            function,
+            grid: [grid, 1, 1],
+            block: [threads, 1, 1],
+            shared: 0,
+            cluster: 1,
+            config: std::ptr::null(),
+        }
+    }
+
+    fn drained(ledger: &Ledger) -> Vec<(Option<f64>, u64)> {
+        let mut all = Vec::new();
+        ledger.drain(|occupancy, launches| all.push((occupancy, launches)));
+        all.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        all
+    }
+
+    #[test]
+    fn occupancy_is_asked_once_however_many_grids_a_kernel_is_launched_with() {
+        let ledger = Box::new(Ledger::new());
+        let asked = Cell::new(0);
+        for grid in [1, 2, 2, 3] {
+            ledger.record(&launch(7, grid, 256), |_| {
+                asked.set(asked.get() + 1);
+                Some(100.0)
+            });
+        }
+        ledger.record(&launch(7, 1, 128), |_| None);
+        assert_eq!(asked.get(), 1);
+        assert_eq!(
+            drained(&ledger),
+            [(None, 1), (Some(100.0), 1), (Some(100.0), 1), (Some(100.0), 2)]
+        );
+        assert_eq!(drained(&ledger), []);
+    }
+
+    #[test]
+    fn a_handle_that_changed_hands_is_another_kernel() {
+        let ledger = Box::new(Ledger::new());
+        ledger.record(&launch(7, 1, 256), |_| Some(100.0));
+        ledger.forget_functions();
+        ledger.record(&launch(7, 1, 256), |_| Some(25.0));
+        assert_eq!(drained(&ledger), [(Some(25.0), 1), (Some(100.0), 1)]);
+    }
+
+    #[test]
+    fn launches_that_find_no_room_are_counted_and_idle_shapes_make_room_for_new_ones() {
+        let ledger = Box::new(Ledger::new());
+        for function in 0..3 * SHAPES as u64 {
+            ledger.record(&launch(function * 16, 1, 256), |_| Some(50.0));
+        }
+        let mut counted = 0;
+        let first = ledger.drain(|_, launches| counted += launches);
+        assert!(first.unfitted > 0 && first.shapes > SHAPES / 2);
+        assert_eq!(counted + first.unfitted, 3 * SHAPES as u64);
+        ledger.drain(|_, _| {});
+        ledger.record(&launch(1, 1, 64), |_| Some(50.0));
+        let second = ledger.drain(|_, _| {});
+        assert_eq!(second, Drained { unfitted: 0, shapes: 1 });
+    }
+}

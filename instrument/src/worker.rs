@@ -1,0 +1,107 @@
+//! The library's own thread, and the two moments at which others do its work: injection and exit.
+
+use std::io;
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError, TryLockError};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{SigSet, SigmaskHow};
+
+use crate::exit;
+use crate::guard::{Entry, guard};
+use crate::lifecycle::{LIFECYCLE, State};
+use crate::log::Log;
+use crate::session::{Moment, Session};
+use crate::settings::Settings;
+
+/// What the loader and CUPTI need to start up; pages that are not touched cost nothing.
+const STACK_BYTES: usize = 512 << 10;
+
+/// How long an exit waits for a worker that is in the middle of something.
+const PATIENCE_AT_EXIT: Duration = Duration::from_secs(1);
+
+static SESSION: Mutex<Option<Session>> = Mutex::new(None);
+static WORKER: OnceLock<Thread> = OnceLock::new();
+
+/// Arms the library: called inside the host's `cuInit`. A process that is listed already is measured
+/// from its first launch.
+pub fn start() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let (settings, complaints) = Settings::of_this_process();
+        let mut log =
+            Log::new(settings.logfile.clone(), settings.console_log_enabled, settings.verbose);
+        for complaint in complaints {
+            log.say(complaint);
+        }
+        log.say_details(format_args!("warpgauge {} is armed", env!("CARGO_PKG_VERSION")));
+        if let Err(error) = exit::register() {
+            log.say(format_args!("not armed: {error}"));
+            return;
+        }
+        LIFECYCLE.change(State::Off, State::Armed);
+        let mut session = Session::new(settings, log, Instant::now());
+        session.step(Moment::InsideInit, Instant::now());
+        let mut held = hold();
+        if let Err(error) = start_thread() {
+            session.disable(&format!("no thread: {error}"));
+        }
+        *held = Some(session);
+    });
+}
+
+/// Starts the thread with every signal blocked: signals are the host's.
+fn start_thread() -> io::Result<()> {
+    let hosts_mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
+    let started = thread::Builder::new()
+        .name("warpgauge".to_owned())
+        .stack_size(STACK_BYTES)
+        .spawn(|| guard(Entry::Worker, (), work));
+    // The mask was valid a moment ago, so it can be set again.
+    let _restored = hosts_mask.thread_set_mask();
+    started.map(drop)
+}
+
+fn work() {
+    WORKER.get_or_init(thread::current);
+    loop {
+        let pause = {
+            let mut session = hold();
+            let Some(session) = session.as_mut() else { return };
+            let pause = session.step(Moment::OwnThread, Instant::now());
+            match LIFECYCLE.state() {
+                State::Off => return,
+                State::Disabled if session.has_published_everything() => return,
+                State::Armed | State::Measuring | State::Disabled => pause,
+            }
+        };
+        thread::park_timeout(pause);
+    }
+}
+
+fn hold() -> MutexGuard<'static, Option<Session>> {
+    SESSION.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Publishes what is left. Called when the process exits, on whatever thread exits: plain files
+/// alone, no call to CUDA or CUPTI, which may be gone already.
+pub fn finish() {
+    if LIFECYCLE.state() == State::Off {
+        return;
+    }
+    LIFECYCLE.switch_off();
+    if let Some(worker) = WORKER.get() {
+        worker.unpark();
+    }
+    let deadline = Instant::now() + PATIENCE_AT_EXIT;
+    loop {
+        match SESSION.try_lock() {
+            Ok(mut session) => return session.as_mut().map_or((), Session::flush),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            // The worker is stuck in the loader, in CUPTI or on a disk: the host comes first.
+            Err(_) => return,
+        }
+    }
+}

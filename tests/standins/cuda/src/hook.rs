@@ -1,0 +1,87 @@
+//! Where the stand-in CUPTI listens in.
+
+use std::ffi::{CStr, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+use crate::interface::{DOMAIN_DRIVER_API, DOMAIN_RESOURCE, Event, Hook};
+use crate::registry;
+use crate::result::CUresult;
+
+static HOOK: RwLock<Option<Hook>> = RwLock::new(None);
+static CALLS: AtomicU32 = AtomicU32::new(0);
+
+/// An API function that CUPTI can trace.
+#[derive(Clone, Copy)]
+pub(crate) struct Api {
+    pub(crate) name: &'static CStr,
+    /// `CUPTI_DRIVER_TRACE_CBID_*` (cupti_driver_cbid.h).
+    pub(crate) cbid: u32,
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn standin_set_hook(hook: Option<Hook>) {
+    *HOOK.write().unwrap_or_else(PoisonError::into_inner) = hook;
+}
+
+fn emit(event: &Event) {
+    let hook = *HOOK.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(hook) = hook {
+        // SAFETY: the stand-in CUPTI stays loaded and takes a pointer that is valid for the call.
+        unsafe { hook(event) };
+    }
+}
+
+/// Makes a call between its two events.
+pub(crate) fn traced(
+    api: Api,
+    params: *const c_void,
+    symbol: Option<&CStr>,
+    call: impl FnOnce() -> CUresult,
+) -> CUresult {
+    let mut result = 0;
+    let mut correlation_data = 0;
+    let mut event = Event {
+        domain: DOMAIN_DRIVER_API,
+        cbid: api.cbid,
+        site: 0,
+        function_name: api.name.as_ptr(),
+        function_params: params,
+        return_value: &raw mut result,
+        symbol_name: symbol.map_or(ptr::null(), CStr::as_ptr),
+        context: registry::current_handle() as *mut c_void,
+        context_uid: registry::current().map_or(0, |context| context.uid),
+        correlation_id: CALLS.fetch_add(1, Ordering::Relaxed) + 1,
+        correlation_data: &raw mut correlation_data,
+    };
+    emit(&event);
+    let outcome = call();
+    // SAFETY: `return_value` points to `result`, which lives as long as this function.
+    unsafe { event.return_value.write(outcome) };
+    event.site = 1;
+    emit(&event);
+    outcome
+}
+
+/// `CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING` (cupti_callbacks.h).
+pub(crate) const CONTEXT_DESTROY_STARTING: u32 = 2;
+/// `CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING` (cupti_callbacks.h).
+pub(crate) const MODULE_UNLOAD_STARTING: u32 = 7;
+
+/// Says that something is about to happen to a context.
+pub(crate) fn resource(cbid: u32, context: usize) {
+    emit(&Event {
+        domain: DOMAIN_RESOURCE,
+        cbid,
+        site: 0,
+        function_name: ptr::null(),
+        function_params: ptr::null(),
+        return_value: ptr::null_mut(),
+        symbol_name: ptr::null(),
+        context: context as *mut c_void,
+        context_uid: registry::context(context).map_or(0, |context| context.uid),
+        correlation_id: 0,
+        correlation_data: ptr::null_mut(),
+    });
+}

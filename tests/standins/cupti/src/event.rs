@@ -1,0 +1,66 @@
+//! Turns the driver's events into callbacks with CUPTI's structures.
+
+use std::ffi::{c_char, c_void};
+use std::ptr;
+
+use crate::fault::fault;
+use crate::interface::{DOMAIN_RESOURCE, Event};
+use crate::subscriber::listener;
+
+/// `CUpti_CallbackData` (cupti_callbacks.h).
+#[repr(C)]
+struct CallbackData {
+    callback_site: u32,
+    function_name: *const c_char,
+    function_params: *const c_void,
+    function_return_value: *mut c_void,
+    symbol_name: *const c_char,
+    context: *mut c_void,
+    context_uid: u32,
+    correlation_data: *mut u64,
+    correlation_id: u32,
+}
+
+/// `CUpti_ResourceData` (cupti_callbacks.h).
+#[repr(C)]
+struct ResourceData {
+    context: *mut c_void,
+    stream: *mut c_void,
+    descriptor: *mut c_void,
+}
+
+const _: () = {
+    assert!(size_of::<CallbackData>() == 72);
+    assert!(size_of::<ResourceData>() == 24);
+};
+
+/// An address that nobody may read.
+const UNREADABLE: *const c_char = ptr::without_provenance(8);
+
+pub(crate) unsafe extern "C" fn on_event(event: *const Event) {
+    // SAFETY: the stand-in driver passes an event that lives until this function returns.
+    let event = unsafe { &*event };
+    let Some((callback, user_data)) = listener(event.domain, event.cbid) else { return };
+    let user_data = user_data as *mut c_void;
+    let is_resource = event.domain == DOMAIN_RESOURCE;
+    let resource = ResourceData {
+        context: event.context,
+        stream: ptr::null_mut(),
+        descriptor: ptr::null_mut(),
+    };
+    let call = CallbackData {
+        callback_site: event.site,
+        function_name: event.function_name,
+        function_params: event.function_params,
+        function_return_value: event.return_value.cast(),
+        symbol_name: fault("symbol-name").map_or(event.symbol_name, |_| UNREADABLE),
+        context: event.context,
+        context_uid: event.context_uid,
+        correlation_data: event.correlation_data,
+        correlation_id: event.correlation_id,
+    };
+    let data: *const c_void =
+        if is_resource { (&raw const resource).cast() } else { (&raw const call).cast() };
+    // SAFETY: the subscriber gave the function for such calls, and `data` outlives the call.
+    unsafe { callback(user_data, event.domain, event.cbid, data) };
+}

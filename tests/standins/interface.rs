@@ -1,0 +1,42 @@
+//! The private line between the two stand-ins: what the stand-in driver tells the stand-in CUPTI.
+//!
+//! NVIDIA's libraries talk through tables that they do not publish; the stand-ins need one symbol.
+//! The driver exports `standin_set_hook`, which takes an `Option<Hook>`; CUPTI looks it up and hands
+//! over a function that is called around every traced call. Both stand-ins include this file, so the layout cannot drift apart.
+
+use std::ffi::{c_char, c_void};
+
+/// `CUPTI_CB_DOMAIN_DRIVER_API` (cupti_callbacks.h).
+pub(crate) const DOMAIN_DRIVER_API: u32 = 1;
+/// `CUPTI_CB_DOMAIN_RESOURCE` (cupti_callbacks.h).
+pub(crate) const DOMAIN_RESOURCE: u32 = 3;
+
+/// Something that CUPTI would issue a callback for.
+#[repr(C)]
+pub(crate) struct Event {
+    /// Driver API or resource.
+    pub(crate) domain: u32,
+    /// The callback id within the domain.
+    pub(crate) cbid: u32,
+    /// 0 before the call, 1 after it.
+    pub(crate) site: u32,
+    /// The name of the API function.
+    pub(crate) function_name: *const c_char,
+    /// Its parameters, laid out as in generated_cuda_meta.h.
+    pub(crate) function_params: *const c_void,
+    /// What it returned; meaningful after the call.
+    pub(crate) return_value: *mut i32,
+    /// The kernel that is launched.
+    pub(crate) symbol_name: *const c_char,
+    /// The current context, or the one that a resource event is about.
+    pub(crate) context: *mut c_void,
+    /// The context's number.
+    pub(crate) context_uid: u32,
+    /// The same number before and after one call, different for any two calls.
+    pub(crate) correlation_id: u32,
+    /// Room that the subscriber may use between the two.
+    pub(crate) correlation_data: *mut u64,
+}
+
+/// Called for every event, on the thread that made the call.
+pub(crate) type Hook = unsafe extern "C" fn(*const Event);

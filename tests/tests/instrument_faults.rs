@@ -1,0 +1,132 @@
+//! Whatever CUPTI does wrong, the host program runs as if nobody were there, and the log has one
+//! line that says why nothing is measured.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
+
+use warpgauge_tests::{Host, World};
+
+/// The arguments of every host program here.
+const ARGUMENTS: [&str; 5] =
+    ["--pause-before", "init", "--launches=20", "--kernel=tiled=4:64", "--exit-code=9"];
+
+/// Runs a host program and compares it with a run without us: but for the pid, nothing differs.
+fn run_unharmed(host: Host<'_>) -> u32 {
+    let alone = World::new().unwrap();
+    let alone = alone.host(&ARGUMENTS).without("CUDA_INJECTION64_PATH");
+    let alone = alone.start_listed("1").unwrap().finish().unwrap();
+    let outcome = host.start_listed("1").unwrap().finish().unwrap();
+    let pid = |pid: u32| format!("\"pid\":{pid}");
+    let lines: Vec<String> =
+        outcome.lines.iter().map(|line| line.replace(&pid(outcome.pid), &pid(alone.pid))).collect();
+    assert_eq!(lines, alone.lines);
+    assert_eq!(outcome.status, alone.status);
+    assert_eq!(outcome.errors, "");
+    outcome.pid
+}
+
+/// Nothing is published, and the log's only line says why.
+fn measures_nothing_because(world: &World, pid: u32, why: &str) {
+    assert_eq!(world.published_by(pid).unwrap().files, 0);
+    let log = world.log().unwrap();
+    assert_eq!(log.len(), 1, "{log:?}");
+    assert!(log[0].contains("measuring nothing") && log[0].contains(why), "{log:?}");
+}
+
+#[test]
+fn a_call_that_fails_disables_measuring_for_the_life_of_the_process() {
+    for (fault, why) in [
+        ("subscribe=39", "cuptiSubscribe failed with 39"),
+        ("subscribe=35", "cuptiSubscribe failed with 35"),
+        ("subscribe=8", "cuptiSubscribe failed with 8"),
+        ("subscribe=4711", "cuptiSubscribe failed with 4711"),
+        ("enable=8", "cuptiEnableCallback failed with 8"),
+        ("version=14", "has CUPTI API version 14"),
+    ] {
+        let world = World::new().unwrap();
+        let pid = run_unharmed(world.host(&ARGUMENTS).env("STANDIN_CUPTI_FAULT", fault));
+        measures_nothing_because(&world, pid, why);
+    }
+}
+
+#[test]
+fn a_slot_that_was_taken_in_vain_is_given_back() {
+    let world = World::new().unwrap();
+    run_unharmed(world.host(&ARGUMENTS).env("STANDIN_CUPTI_FAULT", "enable=35"));
+    let calls = world.cupti_log().unwrap();
+    assert_eq!(calls, ["subscribe", "enable refused with 35", "unsubscribe"]);
+}
+
+#[test]
+fn a_function_that_is_missing_is_named() {
+    for function in ["cuptiGetVersion", "cuptiSubscribe", "cuptiEnableCallback", "cuptiUnsubscribe"]
+    {
+        let world = World::new().unwrap();
+        world.hide_from_cupti(function).unwrap();
+        let pid = run_unharmed(world.host(&ARGUMENTS));
+        measures_nothing_because(&world, pid, &format!("symbol {function} is missing"));
+    }
+}
+
+#[test]
+fn a_libcupti_that_is_not_there_is_said_with_what_to_do() {
+    let world = World::new().unwrap();
+    std::fs::remove_file(world.libcupti()).unwrap();
+    let pid = run_unharmed(world.host(&ARGUMENTS).env("WARPGAUGE_CUPTI_PATH", "/nowhere/libcupti"));
+    measures_nothing_because(&world, pid, "set cupti_path");
+}
+
+#[test]
+fn a_libcupti_at_another_place_is_found_where_the_settings_say() {
+    let world = World::new().unwrap();
+    let elsewhere = world.path("elsewhere.so");
+    std::fs::rename(world.libcupti(), &elsewhere).unwrap();
+    let pid = run_unharmed(world.host(&ARGUMENTS).env("WARPGAUGE_CUPTI_PATH", &elsewhere));
+    assert_eq!(world.published_by(pid).unwrap().launches, 20);
+}
+
+#[test]
+fn a_symbol_name_that_cannot_be_read_is_not_read() {
+    let world = World::new().unwrap();
+    let pid = run_unharmed(world.host(&ARGUMENTS).env("STANDIN_CUPTI_FAULT", "symbol-name"));
+    assert_eq!(world.published_by(pid).unwrap().launches, 20);
+}
+
+#[test]
+fn a_slow_cupti_holds_up_neither_the_launches_nor_the_exit_of_a_process_listed_late() {
+    let world = World::new().unwrap();
+    let arguments = ["--seconds=2", "--rate=500", "--pause-before", "launch"];
+    let host = world.host(&arguments).env("STANDIN_CUPTI_FAULT", "slow=600000");
+    let mut host = host.start().unwrap();
+    host.wait_until_ready().unwrap();
+    world.list(&[(host.pid(), "1")]).unwrap();
+    host.go_on().unwrap();
+    let outcome = host.finish().unwrap();
+    assert!(outcome.status.success() && outcome.launches() > 0, "{outcome:?}");
+    assert_eq!(outcome.errors, "");
+}
+
+#[test]
+fn settings_that_are_wrong_are_said_and_the_rest_holds() {
+    let world = World::new().unwrap();
+    let host = world
+        .host(&ARGUMENTS)
+        .env("WARPGAUGE_CONF_FILE", "/nowhere/warpgauge.conf")
+        .env("WARPGAUGE_VERBOSE", "perhaps");
+    let pid = run_unharmed(host);
+    assert_eq!(world.published_by(pid).unwrap().launches, 20);
+    let log = world.log().unwrap();
+    assert!(log[0].contains("/nowhere/warpgauge.conf"), "{log:?}");
+    assert!(log[1].contains("WARPGAUGE_VERBOSE"), "{log:?}");
+}
+
+#[test]
+fn a_log_that_cannot_be_written_changes_nothing() {
+    let world = World::new().unwrap();
+    let pid = run_unharmed(world.host(&ARGUMENTS).env("WARPGAUGE_LOGFILE", "/nowhere/log"));
+    assert_eq!(world.published_by(pid).unwrap().launches, 20);
+}
