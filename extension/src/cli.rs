@@ -144,10 +144,10 @@ fn show_groups(
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
     if let Some(pid) = explain {
-        let explanation = setup.rules.explain(&setup.proc, pid, std::process::id())?;
+        let explanation = setup.rules.explain(&setup.proc, pid, setup.own_pid)?;
         groups::render_explanation(out, &explanation, screen)?;
     } else {
-        let mut resolution = setup.rules.resolve(&setup.proc, std::process::id())?;
+        let mut resolution = setup.rules.resolve(&setup.proc, setup.own_pid)?;
         resolution.read_details(&setup.proc);
         groups::render_groups(out, &resolution, screen)?;
     }

@@ -52,7 +52,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     let waiting = spool.pending()?;
 
     let now_ns = unix_now_ns();
-    let resolution = setup.rules.resolve(&setup.proc, std::process::id())?;
+    let resolution = setup.rules.resolve(&setup.proc, setup.own_pid)?;
     let (listing, runtime_config) = list(setup, &resolution, now_ns)?;
 
     let owners = Owners::of(&listing);
@@ -98,7 +98,7 @@ pub fn preview(setup: &Setup) -> anyhow::Result<Report> {
     let started = Instant::now();
     let Paths { state, measurements, runtime_config, .. } = &setup.config.paths;
     let now_ns = unix_now_ns();
-    let resolution = setup.rules.resolve(&setup.proc, std::process::id())?;
+    let resolution = setup.rules.resolve(&setup.proc, setup.own_pid)?;
     let (existing, old) = RuntimeConfig::load(runtime_config)?;
     let planned = plan(setup, &resolution, existing, &Listing::load(state)?, now_ns);
     let mut listing = Listing::load(state)?;
@@ -255,22 +255,29 @@ fn plan(
         .collect();
     existing.manual.retain(|line| {
         let pid = line.entry.pid;
-        let known_start = listing.last_start_of(pid);
-        let process = Process::look_up(&setup.proc, pid)
-            .filter(|process| known_start.is_none_or(|start| start == process.id.start_ticks));
-        match process {
-            Some(process) => {
+        match Process::look_up(&setup.proc, pid) {
+            Ok(Some(process))
+                if listing.last_start_of(pid).is_none_or(|start| start == process.id.start_ticks) =>
+            {
                 if own.iter().all(|own| own.pid != pid) {
                     alive.push(listed_process(&process, None, now_ns));
                 }
                 true
             }
-            None => {
+            // Ended, and perhaps its pid is another's by now.
+            Ok(_) => {
                 remarks.push(format!(
                     "line {}: process {pid} has ended; its line is dropped",
                     line.number
                 ));
                 false
+            }
+            Err(cause) => {
+                remarks.push(format!(
+                    "line {}: process {pid}: {cause}; its line stays, its measurements cannot be attributed",
+                    line.number
+                ));
+                true
             }
         }
     });

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::config::document::Fault;
-use crate::groups::{RuleFault, RulePlace, Rules};
+use crate::groups::Rules;
 use crate::otlp::attribute_list;
 use crate::otlp::resource::Host;
 use crate::otlp::settings::Settings;
@@ -26,6 +26,8 @@ pub struct Setup {
     pub rules: Rules,
     /// The processes of this machine.
     pub proc: ProcFs,
+    /// Our own pid as that `/proc` numbers it: a pass never lists itself.
+    pub own_pid: u32,
 }
 
 /// What a pass needs besides: the way out.
@@ -77,8 +79,11 @@ impl Setup {
     /// # Errors
     /// [`SetupError`], with every fault of the file and of its process groups.
     pub fn load(path: &Path) -> Result<Self, SetupError> {
-        let (setup, faults) = Self::read(path)?;
-        setup.ok_or_else(|| SetupError::Faults { path: path.to_owned(), faults })
+        let (config, mut faults) = parse(path)?;
+        match compile(&config, &mut faults) {
+            Some(rules) if faults.is_empty() => Ok(Self::new(path, config, rules)),
+            _ => Err(SetupError::Faults { path: path.to_owned(), faults: in_order(faults) }),
+        }
     }
 
     /// Reads the configuration and the way out.
@@ -103,23 +108,18 @@ impl Setup {
         };
         match (rules, settings) {
             (Some(rules), Some(settings)) if faults.is_empty() => {
-                let proc = ProcFs::new(config.paths.proc.clone());
-                let host = host(&proc, environment);
-                let setup = Self { path: path.to_owned(), config, rules, proc };
+                let setup = Self::new(path, config, rules);
+                let host = host(&setup.proc, environment);
                 Ok((setup, Export { settings, host }))
             }
             _ => Err(SetupError::Faults { path: path.to_owned(), faults: in_order(faults) }),
         }
     }
 
-    fn read(path: &Path) -> Result<(Option<Self>, Vec<Fault>), SetupError> {
-        let (config, mut faults) = parse(path)?;
-        let rules = compile(&config, &mut faults);
-        let setup = rules.filter(|_| faults.is_empty()).map(|rules| {
-            let proc = ProcFs::new(config.paths.proc.clone());
-            Self { path: path.to_owned(), config, rules, proc }
-        });
-        Ok((setup, in_order(faults)))
+    fn new(path: &Path, config: Config, rules: Rules) -> Self {
+        let proc = ProcFs::new(config.paths.proc.clone());
+        let own_pid = proc.own_pid().unwrap_or_else(std::process::id);
+        Self { path: path.to_owned(), config, rules, proc, own_pid }
     }
 }
 
@@ -133,29 +133,14 @@ fn compile(config: &Config, faults: &mut Vec<Fault>) -> Option<Rules> {
     match Rules::compile(&config.process_groups, &config.monitored_pg_names) {
         Ok(rules) => Some(rules),
         Err(found) => {
-            for RuleFault { place, problem, .. } in found {
-                let fault = config.locate(&key_of(&place), problem.to_string());
+            for found in found {
+                let fault = config.locate(&found.key(), found.problem.to_string());
                 // A value of the wrong type reads as a missing one; it is said once.
                 if faults.iter().all(|known| known.key != fault.key) {
                     faults.push(fault);
                 }
             }
             None
-        }
-    }
-}
-
-fn key_of(place: &RulePlace) -> String {
-    let table = |group: usize, alternative: Option<usize>| match alternative {
-        Some(alternative) => format!("process_group[{group}].any[{alternative}]"),
-        None => format!("process_group[{group}]"),
-    };
-    match place {
-        RulePlace::Monitored { .. } => "monitored_pg_names".to_owned(),
-        RulePlace::Name { group } => format!("{}.name", table(*group, None)),
-        RulePlace::Conditions { group, alternative } => table(*group, *alternative),
-        RulePlace::Condition { group, alternative, key } => {
-            format!("{}.{key}", table(*group, *alternative))
         }
     }
 }

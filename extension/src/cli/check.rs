@@ -206,7 +206,7 @@ fn check_processes(setup: &Setup, remarks: &mut Remarks) {
         );
         return;
     }
-    let mut resolution = match setup.rules.resolve(&setup.proc, std::process::id()) {
+    let mut resolution = match setup.rules.resolve(&setup.proc, setup.own_pid) {
         Ok(resolution) => resolution,
         Err(fault) => return remarks.add(Level::Error, "processes", fault.to_string()),
     };

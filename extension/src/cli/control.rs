@@ -81,7 +81,7 @@ fn show(setup: &Setup, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<E
                     "unknown_ids": entry.unknown.iter().map(|id| id.0).collect::<Vec<_>>(),
                     "group": group,
                     "by_hand": group.is_none(),
-                    "running": process.is_some(),
+                    "running": process.as_ref().ok().map(Option::is_some),
                 })
             })
             .collect();
@@ -106,8 +106,9 @@ fn show(setup: &Setup, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<E
                 None => screen.cell("a person", Color::Yellow),
             },
             match process {
-                Some(process) => Cell::new(printable(&process.comm)),
-                None => screen.cell("not running here", Color::Red),
+                Ok(Some(process)) => Cell::new(printable(&process.comm)),
+                Ok(None) => screen.cell("not running here", Color::Red),
+                Err(cause) => screen.cell(cause, Color::Red),
             },
         ]);
     }
@@ -123,8 +124,12 @@ fn set(setup: &Setup, pid: u32, functions: &str, out: &mut dyn Write) -> anyhow:
             return Ok(Exit::Usage);
         }
     };
-    let Some(process) = Process::look_up(&setup.proc, pid) else {
-        bail!("there is no process {pid}; `warpgauge groups` and ps show those that run");
+    let process = match Process::look_up(&setup.proc, pid) {
+        Ok(Some(process)) => process,
+        Ok(None) => {
+            bail!("there is no process {pid}; `warpgauge groups` and ps show those that run")
+        }
+        Err(cause) => bail!("process {pid}: {cause}; run this as root"),
     };
     change(setup, |config, listing| {
         config.set(Entry { pid, functions, unknown: Vec::new() });
@@ -203,7 +208,7 @@ fn lint(setup: &Setup, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<E
                 format!("unknown function ids {} are ignored by the library", ids.join(", ")),
             ));
         }
-        if Process::look_up(&setup.proc, pid).is_none() {
+        if let Ok(None) = Process::look_up(&setup.proc, pid) {
             findings.push((
                 line.number,
                 format!("process {pid} does not run here; the next pass drops the line"),

@@ -19,7 +19,7 @@ pub struct Conditions {
     /// `process_name`: the kernel's name of the process (`comm`), or, beyond its 15 bytes, the
     /// last part of the executable's path or of the first argument.
     pub process_name: Option<String>,
-    /// `exe`: glob over the executable's path.
+    /// `exe`: glob over the executable's path; `*` stays within one part of it, `**` crosses.
     pub exe: Option<String>,
     /// `cmdline`: regular expression searched in the arguments joined by single spaces.
     pub cmdline: Option<String>,
@@ -28,7 +28,7 @@ pub struct Conditions {
     /// `systemd_unit`: glob over the unit's name in the process's cgroup path, such as
     /// `trainer@*.service`.
     pub systemd_unit: Option<String>,
-    /// `cgroup`: glob over the process's cgroup path.
+    /// `cgroup`: glob over the process's cgroup path; `*` stays within one part, `**` crosses.
     pub cgroup: Option<String>,
     /// `container`: container id, or at least its first 12 characters.
     pub container: Option<String>,

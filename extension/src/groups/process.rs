@@ -53,14 +53,25 @@ pub struct Details {
 const LONGEST_VARIABLE: usize = 4096;
 
 impl Process {
-    /// The process of a pid, whatever its group; `None` when there is none that runs, or it cannot
-    /// be read.
-    #[must_use]
-    pub fn look_up(proc: &ProcFs, pid: u32) -> Option<Self> {
-        let clock = proc.boot_clock().ok()?;
-        let facts = Facts::about(proc.process(pid).ok()?);
-        let running = is_a_running_program(&facts).ok()?;
-        running.then(|| Self::read(&facts, &clock, |_| {}).ok())?
+    /// The process of a pid, whatever its group; `None` when none runs under it.
+    ///
+    /// # Errors
+    /// What could not be read; whether the process runs is then not known.
+    pub fn look_up(proc: &ProcFs, pid: u32) -> Result<Option<Self>, Unreadable> {
+        let stat = |reason| Unreadable { file: ProcFile::Stat, reason };
+        let read = || {
+            let facts = Facts::about(proc.process(pid).map_err(stat)?);
+            if !is_a_running_program(&facts)? {
+                return Ok(None);
+            }
+            // A /proc without a boot time tells nothing of its processes either.
+            let clock = proc.boot_clock().map_err(|_| stat(Unread::Malformed))?;
+            Self::read(&facts, &clock, |_| {}).map(Some)
+        };
+        match read() {
+            Err(Unreadable { reason: Unread::Vanished, .. }) => Ok(None),
+            outcome => outcome,
+        }
     }
 
     /// Reads it. What is missing without being necessary is handed to `incomplete`.

@@ -138,7 +138,10 @@ impl GroupRule {
             }
             match unread {
                 None => return Ok(Verdict::Matches),
-                Some(cause) => verdict = Verdict::Undecided(cause),
+                Some(cause) if verdict == Verdict::DoesNotMatch => {
+                    verdict = Verdict::Undecided(cause);
+                }
+                Some(_) => {}
             }
         }
         Ok(verdict)
@@ -153,13 +156,19 @@ pub(super) fn is_a_running_program(facts: &Facts) -> Result<bool, Unreadable> {
 
 impl Resolution {
     /// Reads what people want to see besides ([`Process::details`]). A process that has ended
-    /// since stays in its group without details.
+    /// since stays in its group without details; what may not be read joins
+    /// [`Resolution::incomplete`].
     pub fn read_details(&mut self, proc: &ProcFs) {
         for process in self.groups.iter_mut().flat_map(|group| &mut group.processes) {
             let Ok(dir) = proc.process(process.id.pid) else { continue };
             let facts = Facts::about(dir);
             let same = facts.stat().is_ok_and(|stat| stat.start_ticks == process.id.start_ticks);
             process.details = if same { Details::read(&facts).ok() } else { None };
+            let unread = process.details.as_ref().and_then(|details| details.mapped.err());
+            if let Some(reason) = unread.filter(|&reason| reason != Unread::Vanished) {
+                let cause = Unreadable { file: ProcFile::Maps, reason };
+                count(&mut self.incomplete, process.id.pid, cause);
+            }
         }
     }
 }

@@ -55,10 +55,12 @@ pub enum RulePlace {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleProblem {
     /// A group's name or a monitored name is empty.
-    #[error("empty; give the group a name")]
+    #[error("an empty name; give the group a name")]
     EmptyName,
     /// Two tables have the same name.
-    #[error("[[process_group]] {} has the same name; rename one of them, or join them with `any`", first + 1)]
+    #[error(
+        "process_group[{first}] has the same name; rename one of them, or join them with `any`"
+    )]
     DuplicateName {
         /// Index of the table that had the name first.
         first: usize,
@@ -126,31 +128,27 @@ pub enum RuleProblem {
     VariableName,
 }
 
-impl fmt::Display for RuleFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let table = |f: &mut fmt::Formatter<'_>, group: usize| {
-            write!(f, "[[process_group]] {} ({})", group + 1, self.name)
+impl RuleFault {
+    /// The path of the key in the configuration, such as `process_group[1].any[0].cmdline`, as
+    /// [`crate::config::Config::locate`] takes it.
+    pub fn key(&self) -> String {
+        let set = |group: &usize, alternative: &Option<usize>| match alternative {
+            Some(alternative) => format!("process_group[{group}].any[{alternative}]"),
+            None => format!("process_group[{group}]"),
         };
         match &self.place {
-            RulePlace::Monitored { index } => write!(f, "monitored_pg_names, entry {}", index + 1)?,
-            RulePlace::Name { group } => {
-                table(f, *group)?;
-                f.write_str(", name")?;
-            }
-            RulePlace::Conditions { group, alternative } => {
-                table(f, *group)?;
-                if let Some(alternative) = alternative {
-                    write!(f, ", any, entry {}", alternative + 1)?;
-                }
-            }
+            RulePlace::Monitored { .. } => "monitored_pg_names".to_owned(),
+            RulePlace::Name { group } => format!("process_group[{group}].name"),
+            RulePlace::Conditions { group, alternative } => set(group, alternative),
             RulePlace::Condition { group, alternative, key } => {
-                table(f, *group)?;
-                if let Some(alternative) = alternative {
-                    write!(f, ", any, entry {}", alternative + 1)?;
-                }
-                write!(f, ", {key}")?;
+                format!("{}.{key}", set(group, alternative))
             }
         }
-        write!(f, ": {}", self.problem)
+    }
+}
+
+impl fmt::Display for RuleFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.key(), self.problem)
     }
 }

@@ -33,7 +33,7 @@ pub struct Skipped {
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.processes == 1 { "process" } else { "processes" };
-        write!(f, "{} {plural} (pid {}): {}", self.processes, self.example, self.cause)?;
+        write!(f, "{} {plural} (pid {} for one): {}", self.processes, self.example, self.cause)?;
         match self.cause.reason.advice() {
             "" => Ok(()),
             advice => write!(f, "; {advice}"),

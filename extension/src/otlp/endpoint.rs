@@ -232,6 +232,28 @@ mod tests {
         assert!(!format!("{error} {error:?}").contains("hunter2"));
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_an_endpoint_or_an_error_and_keeps_its_secrets(
+            before in "(http://|https://|ftp://|)[a-z:@/?#\\[\\]]{0,6}",
+            after in "[a-z0-9:@/?#%\\[\\] ]{0,12}",
+        ) {
+            for secret in ["hunter22@", "?hunter22"] {
+                let text = format!("{before}{secret}{after}");
+                let shown = match Endpoint::http(&text, UrlPath::Base) {
+                    Ok(endpoint) => format!("{endpoint} {endpoint:?}"),
+                    Err(error) => format!("{error} {error:?}"),
+                };
+                // In a path, it is no secret.
+                let start = text.split(['?', '#']).next().unwrap();
+                let rest = start.split_once("://").map_or(start, |(_, rest)| rest);
+                let is_path =
+                    rest.split_once('/').is_some_and(|(_, path)| path.contains("hunter22"));
+                proptest::prop_assert!(is_path || !shown.contains("hunter22"), "{text}: {shown}");
+            }
+        }
+    }
+
     #[test]
     fn grpc_takes_no_path() {
         assert!(Endpoint::grpc("https://h:4317").unwrap().is_tls());

@@ -201,3 +201,85 @@ fn rotated(path: &Path) -> PathBuf {
     name.push(".1");
     name.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sender(folder: &Path, largest: u64) -> FileSender {
+        FileSender { path: folder.join("metrics.otlp.jsonl"), largest }
+    }
+
+    fn line(number: u32) -> Vec<u8> {
+        format!("{{\"resourceMetrics\":[{number}]}}\n").into_bytes()
+    }
+
+    fn lines(numbers: &[u32]) -> Vec<u8> {
+        numbers.iter().flat_map(|number| line(*number)).collect()
+    }
+
+    #[test]
+    fn a_full_file_gives_way_and_a_second_one_replaces_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let sender = sender(folder.path(), lines(&[1, 2]).len() as u64);
+        for number in 1..=5 {
+            sender.append(&line(number)).unwrap();
+        }
+        assert_eq!(std::fs::read(&sender.path).unwrap(), lines(&[5]));
+        assert_eq!(std::fs::read(rotated(&sender.path)).unwrap(), lines(&[3, 4]));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_line_larger_than_a_file_may_be_is_written_all_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let sender = sender(folder.path(), 10);
+        sender.append(&line(1)).unwrap();
+        assert_eq!(std::fs::read(&sender.path).unwrap(), line(1));
+    }
+
+    #[test]
+    fn a_line_is_torn_anywhere_and_mended() {
+        for torn in 1..line(2).len() {
+            let folder = tempfile::tempdir().unwrap();
+            let sender = sender(folder.path(), LARGEST_FILE);
+            sender.append(&line(1)).unwrap();
+            let mut file = OpenOptions::new().append(true).open(&sender.path).unwrap();
+            file.write_all(&line(2)[..torn]).unwrap();
+            sender.append(&line(2)).unwrap();
+            assert_eq!(std::fs::read(&sender.path).unwrap(), lines(&[1, 2]), "torn at {torn}");
+        }
+    }
+
+    #[test]
+    fn a_torn_line_is_found_beyond_a_block() {
+        let folder = tempfile::tempdir().unwrap();
+        let sender = sender(folder.path(), LARGEST_FILE);
+        sender.append(&line(1)).unwrap();
+        let mut file = OpenOptions::new().append(true).open(&sender.path).unwrap();
+        file.write_all(LINE_START).unwrap();
+        file.write_all(&vec![b'x'; 2 * BLOCK]).unwrap();
+        sender.append(&line(2)).unwrap();
+        assert_eq!(std::fs::read(&sender.path).unwrap(), lines(&[1, 2]));
+    }
+
+    #[test]
+    fn a_line_that_comes_again_is_there_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let sender = sender(folder.path(), LARGEST_FILE);
+        for number in [1, 2, 2, 3, 3] {
+            sender.append(&line(number)).unwrap();
+        }
+        assert_eq!(std::fs::read(&sender.path).unwrap(), lines(&[1, 2, 3]));
+    }
+
+    #[test]
+    fn two_processes_do_not_write_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let sender = sender(folder.path(), LARGEST_FILE);
+        let held = sender.open().unwrap();
+        assert!(matches!(sender.append(&line(1)), Err(FileError::Locked)));
+        drop(held);
+        sender.append(&line(1)).unwrap();
+    }
+}

@@ -9,6 +9,7 @@ use super::credentials::Headers;
 use super::endpoint::Endpoint;
 use super::sender::{Outcome, Sender};
 use super::settings::Settings;
+use super::tls::{Tls, handshake};
 
 /// The most of a receiver's words that is kept, in bytes.
 const LONGEST_QUOTE: usize = 4096;
@@ -25,6 +26,7 @@ pub(super) struct NetworkSender<T> {
     transport: T,
     endpoint: Endpoint,
     headers: Headers,
+    tls: Tls,
     timeout: Duration,
 }
 
@@ -34,6 +36,7 @@ impl<T: Transport> NetworkSender<T> {
             transport,
             endpoint: endpoint.clone(),
             headers: settings.headers.clone(),
+            tls: settings.tls.clone(),
             timeout: settings.timeout,
         }
     }
@@ -50,7 +53,8 @@ impl<T: Transport> Sender for NetworkSender<T> {
         if deadline <= now {
             return Outcome::retry(self.located("no time was left to send"));
         }
-        match self.transport.exchange(request, deadline.min(now + self.timeout)) {
+        let deadline = deadline.min(now + self.timeout);
+        match self.transport.exchange(request, deadline) {
             Outcome::Accepted => Outcome::Accepted,
             Outcome::Partial { rejected_points: 0, message } => {
                 tracing::warn!("{}", self.located(&format!("accepted, with a warning: {message}")));
@@ -61,7 +65,16 @@ impl<T: Transport> Sender for NetworkSender<T> {
             }
             Outcome::Refused { reason } => Outcome::Refused { reason: self.located(&reason) },
             Outcome::Retry { reason, after } => {
-                Outcome::Retry { reason: self.located(&reason), after }
+                let refusal = match after {
+                    None if self.endpoint.is_tls() => {
+                        handshake::refusal(&self.endpoint, &self.tls, deadline)
+                    }
+                    _ => None,
+                };
+                match refusal {
+                    Some(cause) => Outcome::Misconfigured { reason: self.located(&cause) },
+                    None => Outcome::Retry { reason: self.located(&reason), after },
+                }
             }
             Outcome::Misconfigured { reason } => {
                 Outcome::Misconfigured { reason: self.located(&reason) }
@@ -168,6 +181,7 @@ mod tests {
             transport: Scripted(vec![answer]),
             endpoint: Endpoint::grpc("http://h:1").unwrap(),
             headers,
+            tls: Tls::default(),
             timeout: Duration::from_secs(1),
         }
     }

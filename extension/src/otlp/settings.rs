@@ -145,12 +145,15 @@ impl Resolver<'_> {
         let destination = protocol.and_then(|protocol| self.destination(protocol));
         let headers = if network { self.headers(protocol) } else { Headers::default() };
         let tls = if network { self.tls() } else { Tls::default() };
+        let compression = if network { self.compression() } else { Compression::None };
+        let timeout = if network { self.timeout() } else { DEFAULT_TIMEOUT };
+        // Only now may a fault end this: every key was looked at.
         Some(Settings {
             destination: destination?,
             headers,
             temporality,
-            compression: if network { self.compression() } else { Compression::None },
-            timeout: if network { self.timeout() } else { DEFAULT_TIMEOUT },
+            compression,
+            timeout,
             budget,
             tls,
             warnings: vec![],

@@ -1,5 +1,7 @@
 //! TLS: whom to trust, who to be, and what a failed handshake means.
 
+pub(super) mod handshake;
+
 use std::error::Error;
 use std::io;
 
@@ -130,7 +132,8 @@ pub(super) fn misconfiguration(error: &(dyn Error + 'static)) -> Option<String> 
 
 fn certificate_cause(error: &CertificateError) -> String {
     match error {
-        CertificateError::UnknownIssuer => {
+        // A signature is bad, too, where another authority bears the same name.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "nobody whom export.ca_file (or, without it, the built-in list) trusts has signed \
              the receiver's certificate"
                 .into()
@@ -162,6 +165,7 @@ fn alert_cause(alert: AlertDescription) -> Option<String> {
         | A::CertificateExpired
         | A::CertificateUnknown
         | A::UnknownCA
+        | A::DecryptError
         | A::AccessDenied => "the receiver does not accept our client certificate",
         A::HandshakeFailure | A::ProtocolVersion | A::InsufficientSecurity => {
             "no TLS version or cipher in common, or a client certificate is missing"

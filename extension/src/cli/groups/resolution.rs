@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use comfy_table::{Cell, CellAlignment, Color};
+use comfy_table::{Cell, Color};
 use nix::unistd::{Uid, User};
 
 use crate::groups::{Process, Resolution};
@@ -40,12 +40,13 @@ fn table(resolution: &Resolution, options: &Screen) -> Columns {
     titles.extend(containers.then_some("CONTAINER"));
     titles.extend(["USER", "AGE", "CUDA", "MODULE", "COMMAND"]);
     let mut columns = Columns::new(&titles, options);
+    columns.align_right("PID", &titles);
+    columns.align_right("PID INSIDE", &titles);
     let mut users = Users::default();
     for group in &resolution.groups {
         for process in &group.processes {
-            let number = |pid: u32| Cell::new(pid).set_alignment(CellAlignment::Right);
-            let mut cells = vec![Cell::new(printable(&group.name)), number(process.id.pid)];
-            cells.extend(inside.then(|| number(process.namespace_pid)));
+            let mut cells = vec![Cell::new(printable(&group.name)), Cell::new(process.id.pid)];
+            cells.extend(inside.then(|| Cell::new(process.namespace_pid)));
             cells.extend(containers.then(|| Cell::new(short_id(process))));
             let mapped = process.details.as_ref().and_then(|details| details.mapped.ok());
             cells.extend([
@@ -70,10 +71,14 @@ fn notes(resolution: &Resolution) -> Vec<String> {
         );
     }
     for group in resolution.groups.iter().filter(|group| group.processes.is_empty()) {
+        let looked_at = match resolution.listed {
+            1 => "1 process was".to_owned(),
+            several => format!("{several} processes were"),
+        };
         notes.push(format!(
-            "no process matches group {}: {} processes were looked at; try `warpgauge groups \
-             --explain PID` with a process that should belong to it",
-            group.name, resolution.listed
+            "no process matches group {}: {looked_at} looked at; try `warpgauge groups --explain \
+             PID` with a process that should belong to it",
+            group.name
         ));
     }
     if resolution.others_hidden {

@@ -32,10 +32,11 @@ pub(super) fn judge(status: &Status) -> Outcome {
     } else {
         format!("gRPC {:?}: {words}", status.code())
     };
-    if words.starts_with("grpc-status header missing") && status.code() == Code::Internal {
-        return Outcome::misconfigured(format!("{said}; is this a port for OTLP over gRPC?"));
-    }
     match status.code() {
+        Code::Internal if is_no_grpc_answer(&words) => {
+            Outcome::misconfigured(format!("{said}; is this a port for OTLP over gRPC?"))
+        }
+        Code::Unknown if is_no_grpc_answer(&words) => Outcome::retry(said),
         Code::OutOfRange | Code::ResourceExhausted if says_too_large(&words) => {
             Outcome::refused(said)
         }
@@ -62,6 +63,11 @@ pub(super) fn judge(status: &Status) -> Outcome {
     }
 }
 
+/// tonic's words for an answer without a gRPC status: a proxy gave it, not the receiver.
+fn is_no_grpc_answer(words: &str) -> bool {
+    words.starts_with("grpc-status header missing") || words.contains("missing grpc-status trailer")
+}
+
 /// What it means that there was no connection, or that it broke.
 pub(super) fn of_failed_connection(error: &(dyn Error + 'static)) -> Outcome {
     if let Some(cause) = tls::misconfiguration(error) {
@@ -81,6 +87,11 @@ pub(super) fn of_failed_connection(error: &(dyn Error + 'static)) -> Outcome {
         return Outcome::misconfigured(format!(
             "{reason}; the receiver does not speak gRPC: is this a port for HTTP (usually 4318) \
              or for TLS?"
+        ));
+    }
+    if reason.contains("broken pipe") || reason.contains("connection reset") {
+        return Outcome::retry(format!(
+            "{reason}; should this last: is it a port for gRPC, and is TLS right?"
         ));
     }
     Outcome::retry(reason)

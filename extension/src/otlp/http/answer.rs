@@ -52,8 +52,8 @@ pub(super) fn judge(reply: &Reply, now: SystemTime) -> Outcome {
         404 | 405 | 415 | 421 | 426 => {
             Outcome::misconfigured(format!("{said}; check host, port and path of the endpoint"))
         }
-        400 if says_plain_http_on_tls_port(&words) => {
-            Outcome::misconfigured(format!("{said}; use https://"))
+        400 if speaks_of_tls(&words) => {
+            Outcome::misconfigured(format!("{said}; check https:// and the client certificate"))
         }
         _ => Outcome::refused(said),
     }
@@ -133,10 +133,17 @@ fn words(reply: &Reply) -> String {
     quote(body)
 }
 
-/// Go's and nginx's answers to a request without TLS on a port with it.
-fn says_plain_http_on_tls_port(words: &str) -> bool {
-    words.contains("HTTP request to an HTTPS server")
-        || words.contains("plain HTTP request was sent to HTTPS port")
+/// What Go and nginx answer to a request without TLS, or without the client certificate that they
+/// want: with 400, as if the data were wrong.
+fn speaks_of_tls(words: &str) -> bool {
+    [
+        "HTTP request to an HTTPS server",
+        "plain HTTP request was sent to HTTPS port",
+        "No required SSL certificate was sent",
+        "The SSL certificate error",
+    ]
+    .iter()
+    .any(|saying| words.contains(saying))
 }
 
 /// `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3).
@@ -246,22 +253,27 @@ mod tests {
         }
         let outcome = answer(308, &[(LOCATION, "https://elsewhere/")], b"");
         assert!(reason(&outcome).contains("https://elsewhere/"), "{outcome:?}");
-        let outcome = answer(400, &[], b"Client sent an HTTP request to an HTTPS server.\n");
-        assert!(matches!(outcome, Outcome::Misconfigured { .. }), "{outcome:?}");
+        for words in [
+            &b"Client sent an HTTP request to an HTTPS server.\n"[..],
+            b"<html><title>400 No required SSL certificate was sent</title></html>",
+        ] {
+            let outcome = answer(400, &[], words);
+            assert!(matches!(outcome, Outcome::Misconfigured { .. }), "{outcome:?}");
+        }
     }
 
     #[test]
     fn a_refusal_carries_the_receivers_words() {
         let status = RpcStatus { code: 3, message: "bad unit".into(), ..Default::default() };
-        let bodies: [(&[(HeaderName, &'static str)], &[u8]); 5] = [
-            (&[PROTOBUF], &status.encode_to_vec()),
-            (&[JSON], br#"{"code":3,"message":"bad unit"}"#),
-            (&[JSON], br#"{"error":{"code":400,"message":"bad unit"}}"#),
-            (&[JSON], br#"{"error":"bad unit"}"#),
-            (&[], b"bad unit\n"),
-        ];
-        for (headers, body) in bodies {
-            let outcome = answer(400, headers, body);
+        let text = (CONTENT_TYPE, "text/plain");
+        for (content_type, body) in [
+            (PROTOBUF, status.encode_to_vec()),
+            (JSON, br#"{"code":3,"message":"bad unit"}"#.to_vec()),
+            (JSON, br#"{"error":{"code":400,"message":"bad unit"}}"#.to_vec()),
+            (JSON, br#"{"error":"bad unit"}"#.to_vec()),
+            (text, b"bad unit\n".to_vec()),
+        ] {
+            let outcome = answer(400, &[content_type], &body);
             assert_eq!(outcome, Outcome::refused("HTTP 400 Bad Request: bad unit"));
         }
         for status in [400, 408, 413, 422, 500, 501, 505] {
