@@ -30,7 +30,7 @@ use crate::otlp::chunks;
 use crate::otlp::mapping::{self, Window};
 use crate::otlp::resource::{Host, instance_of};
 use crate::otlp::sender::{self, Outcome};
-use crate::report::{Delivery, Report, Row};
+use crate::report::{Delivery, Report, Row, RuntimeConfigOutcome};
 use crate::setup::{Export, Setup};
 use crate::skips::Skips;
 use crate::spool::{Pending, Spool};
@@ -117,19 +117,6 @@ pub fn preview(setup: &Setup) -> anyhow::Result<Report> {
     };
     let outcome = planned.outcome(old != planned.content);
     Ok(Report::new(rows(&claim, &listing), &claim, outcome, Delivery::default(), started.elapsed()))
-}
-
-/// What became of the runtime configuration.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RuntimeConfigOutcome {
-    /// Processes in it.
-    pub listed: usize,
-    /// Whether it was written, or would be by a preview.
-    pub changed: bool,
-    /// What is wrong with persons' lines, and which were dropped since their process has ended.
-    pub remarks: Vec<String>,
-    /// Why it could not be written; the old one then stands.
-    pub failure: Option<String>,
 }
 
 fn make_folders(paths: &Paths) -> anyhow::Result<()> {
