@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::kills::Dice;
-use super::world::{World, name_for};
+use super::world::{World, name_for, write};
 
 /// What was published, to be compared with what arrived.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -57,7 +57,7 @@ fn publish(folder: PathBuf, pid: u32, dice: &mut Dice, stopped: &AtomicBool) -> 
         let (content, file) = flush(dice);
         let name = name_for(pid);
         let unfinished = folder.join(format!(".{name}"));
-        std::fs::write(&unfinished, content).unwrap();
+        write(&unfinished, content);
         std::fs::rename(unfinished, folder.join(name)).unwrap();
         published.add(file);
         thread::sleep(Duration::from_millis(dice.below(8)));

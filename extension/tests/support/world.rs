@@ -140,7 +140,7 @@ cmdline = '^sleep {nap}$'
         let name = name_for(pid);
         let path = self.measurements().join(&name);
         let unfinished = self.measurements().join(format!(".{name}"));
-        fs::write(&unfinished, content).unwrap();
+        write(&unfinished, content);
         fs::rename(&unfinished, &path).unwrap();
         path
     }
@@ -150,7 +150,7 @@ cmdline = '^sleep {nap}$'
         let path = self.path("warpgauge.toml");
         let config = self.config();
         if fs::read_to_string(&path).ok().as_ref() != Some(&config) {
-            fs::write(&path, config).unwrap();
+            write(&path, config);
         }
         let mut command = Command::new(env!("CARGO_BIN_EXE_warpgauge"));
         command.env_clear().arg("--config").arg(path).args(arguments);
