@@ -146,10 +146,14 @@ impl RuntimeConfig {
             if line.text.starts_with(HEADER_MARK) {
                 continue;
             }
-            let resting = line.text.strip_prefix(OFF_MARK);
-            // Editors of several systems leave several of them behind; a rewrite leaves none.
-            let text = trim_end(resting.unwrap_or(line.text));
-            let kind = if resting.is_some() { parse_line(text) } else { line.kind };
+            let (text, kind) =
+                match line.text.strip_prefix(OFF_MARK).map(|text| (text, parse_line(text))) {
+                    Some((text, kind @ LineKind::Entry(_))) => (text, kind),
+                    // A comment that merely begins with the same letters.
+                    _ => (line.text, line.kind),
+                };
+            // Written back with one line end each, however many it came with.
+            let text = text.trim_ascii_end();
             match kind {
                 LineKind::Blank => config.loose.append(&mut comments),
                 LineKind::Comment => comments.push(text.to_vec()),
@@ -249,6 +253,19 @@ impl RuntimeConfig {
     }
 }
 
+/// What became of the runtime configuration in one pass.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RuntimeConfigOutcome {
+    /// Processes in it.
+    pub listed: usize,
+    /// Whether it was written, or would be by a preview.
+    pub changed: bool,
+    /// What is wrong with persons' lines, and which were dropped since their process has ended.
+    pub remarks: Vec<String>,
+    /// Why it could not be written; the old one then stands.
+    pub failure: Option<String>,
+}
+
 /// Writes the file unless it already says so; returns whether it was written.
 ///
 /// # Errors
@@ -266,13 +283,6 @@ pub fn write_if_changed(path: &Path, old: &[u8], new: &[u8]) -> Result<bool, Con
 fn on_one_line(group: &str) -> String {
     let printable: String = group.chars().filter(|letter| !letter.is_control()).collect();
     printable.trim().to_owned()
-}
-
-fn trim_end(mut text: &[u8]) -> &[u8] {
-    while let Some(shorter) = text.strip_suffix(b"\r") {
-        text = shorter;
-    }
-    text
 }
 
 /// The group behind the mark of an own line.
@@ -326,6 +336,14 @@ mod tests {
     }
 
     #[test]
+    fn a_comment_that_begins_like_a_resting_line_stays_a_comment() {
+        let config = RuntimeConfig::parse(b"#off for the weekend\n#off\n#off # 7:1\n5:0\n");
+        assert_eq!(config.malformed, []);
+        let text = String::from_utf8(config.render(&[], true)).unwrap();
+        assert!(text.ends_with("#off for the weekend\n#off\n#off # 7:1\n5:0\n"), "{text}");
+    }
+
+    #[test]
     fn a_malformed_line_is_reported_and_kept() {
         let config = RuntimeConfig::parse(b"1:0\n51:\n");
         assert_eq!(config.malformed[0].number, 2);
@@ -355,12 +373,13 @@ mod tests {
     proptest! {
         #[test]
         fn a_rewrite_is_stable_and_keeps_every_persons_entry(
-            file in "([1-9][0-9]{0,3}:[0-9](,[0-9])?( #=? ?x)?\r?\n|# c\n|\n|#off 7:1\n|bad\n){0,12}",
+            file in "([1-9][0-9]{0,3}:[0-9](,[0-9])?( #=? ?x)?\r{0,2}\n|#( c|off x|off)?\r?\n| ?\n|#off 7:1\n|bad ?\n){0,12}",
+            enabled: bool,
         ) {
             let config = RuntimeConfig::parse(file.as_bytes());
-            let written = config.render(&[own(9_999)], true);
+            let written = config.render(&[own(9_999)], enabled);
             let again = RuntimeConfig::parse(&written);
-            prop_assert_eq!(again.render(&[own(9_999)], true), written);
+            prop_assert_eq!(again.render(&[own(9_999)], enabled), written);
             let entries = |config: &RuntimeConfig| config.manual.iter().map(|line| line.entry.clone()).collect::<Vec<_>>();
             prop_assert_eq!(entries(&again), entries(&config));
             prop_assert_eq!(again.malformed.len(), config.malformed.len());

@@ -6,6 +6,7 @@ use serde::Serialize;
 use warpgauge_wire::Function;
 
 use crate::aggregate::{Distribution, Tally};
+use crate::control::RuntimeConfigOutcome;
 use crate::listing::ListedProcess;
 use crate::measurements::Claim;
 
@@ -53,19 +54,6 @@ pub struct Row {
     pub coalescence: Option<f64>,
     /// Mean branch divergence, 0 to 1.
     pub divergence: Option<f64>,
-}
-
-/// What became of the runtime configuration.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RuntimeConfigOutcome {
-    /// Processes in it.
-    pub listed: usize,
-    /// Whether it was written, or would be by a preview.
-    pub changed: bool,
-    /// What is wrong with persons' lines, and which were dropped since their process has ended.
-    pub remarks: Vec<String>,
-    /// Why it could not be written; the old one then stands.
-    pub failure: Option<String>,
 }
 
 /// What was refused for one reason.

@@ -34,10 +34,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("carried", &["atomic_file", "otlp"]),
     // the spool commits the manifest of the files together with the requests
     ("spool", &["atomic_file", "config", "measurements", "otlp"]),
-    ("health", &["carried", "measurements", "metrics", "otlp"]),
+    ("health", &["carried", "measurements", "metrics", "otlp", "skips"]),
     // those that see everything
     ("setup", &["config", "groups", "otlp", "procfs"]),
-    ("report", &["aggregate", "listing", "measurements"]),
+    ("report", &["aggregate", "control", "listing", "measurements"]),
     (
         "pass",
         &[
