@@ -146,7 +146,7 @@ fn finish_earlier(spool: &Spool, folder: &Folder, state: &Path) -> anyhow::Resul
     let mut still_there = StillThere::default();
     for entry in spool.entries()? {
         entry.apply_after(&state.join(carried::FILE))?;
-        let left = manifest::remove(folder, entry.counted()?, measurements::workers(), true);
+        let left = manifest::remove(folder, &entry.counted()?, measurements::workers(), true);
         if left.is_empty() {
             entry.forget_counted()?;
         } else {
@@ -381,11 +381,10 @@ fn commit(
     carried.window_end_ns = Some(window.end_ns);
     carried.owed.clear();
     let older = spool.entries()?;
-    let counted: Vec<_> = claim.counted.iter().chain(still_there.iter()).cloned().collect();
     let entry = spool.commit(
         window,
         &chunks::pack(resources),
-        &counted,
+        claim.counted.iter().chain(still_there.iter()),
         &carried.to_json()?,
         durability,
     )?;
@@ -394,7 +393,7 @@ fn commit(
         entry.forget_counted()?;
     }
     let workers = measurements::workers();
-    if manifest::remove(folder, claim.counted.clone(), workers, false).is_empty()
+    if manifest::remove(folder, &claim.counted, workers, false).is_empty()
         && still_there.iter().next().is_none()
     {
         entry.forget_counted()?;

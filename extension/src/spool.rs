@@ -124,11 +124,11 @@ impl Spool {
     ///
     /// # Errors
     /// [`SpoolError`]; nothing then counts.
-    pub fn commit(
+    pub fn commit<'f>(
         &self,
         window: Window,
         chunks: &[Chunk],
-        counted: &[Counted],
+        counted: impl Iterator<Item = &'f Counted>,
         after: &[u8],
         durability: Durability,
     ) -> Result<Entry, SpoolError> {
@@ -141,8 +141,9 @@ impl Spool {
         for (number, chunk) in chunks.iter().enumerate() {
             write(&format!("{number:04}.otlp"), &chunk.request)?;
         }
+        let counted = manifest::render(counted);
         if !counted.is_empty() {
-            write("counted", &manifest::render(counted))?;
+            write("counted", &counted)?;
         }
         write("after.json", after)?;
         let name = format!("{:020}-{:020}", window.start_ns, window.end_ns);
@@ -380,7 +381,7 @@ mod tests {
     fn commit(spool: &Spool, start_ns: u64, chunks: &[Chunk]) -> Entry {
         let window = Window { start_ns, end_ns: start_ns + 60 };
         let counted = [Counted { name: (*b"1-1-1").into(), inode: 1, size: 2, modified_ns: 3 }];
-        spool.commit(window, chunks, &counted, b"{}", Durability::ProcessDeath).unwrap()
+        spool.commit(window, chunks, counted.iter(), b"{}", Durability::ProcessDeath).unwrap()
     }
 
     #[test]

@@ -6,12 +6,16 @@
 //! ```
 
 use std::collections::HashMap;
+use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::folder::{Folder, Identity};
 
 /// How many names a worker takes at a time.
 const BATCH: usize = 128;
+
+/// Bytes of a line, for nothing but how much memory to ask for at once.
+const TYPICAL_LINE_BYTES: usize = 80;
 
 /// A file that was counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,13 +39,12 @@ impl Counted {
 
 /// The manifest as text.
 #[must_use]
-pub fn render(files: &[Counted]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(files.len() * 80);
-    for file in files {
-        out.extend_from_slice(
-            format!("{} {} {} ", file.inode, file.size, file.modified_ns).as_bytes(),
-        );
-        out.extend_from_slice(&file.name);
+pub fn render<'f>(files: impl Iterator<Item = &'f Counted>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(files.size_hint().0 * TYPICAL_LINE_BYTES);
+    for Counted { name, inode, size, modified_ns } in files {
+        // Writing to memory does not fail.
+        let _ = write!(out, "{inode} {size} {modified_ns} ");
+        out.extend_from_slice(name);
         out.push(b'\n');
     }
     out
@@ -89,7 +92,7 @@ impl StillThere {
 /// system refuses to remove. With `verify`, a name whose content is another one by now is left
 /// alone: needed after a crash, when time has passed since the file was counted.
 #[must_use]
-pub fn remove(folder: &Folder, files: Vec<Counted>, workers: usize, verify: bool) -> Vec<Counted> {
+pub fn remove(folder: &Folder, files: &[Counted], workers: usize, verify: bool) -> Vec<Counted> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut left = Vec::new();
@@ -138,7 +141,7 @@ mod tests {
         #[test]
         fn what_is_written_reads_back(inode: u64, size: u64, modified_ns: u64, name in "[!-.0-~]{1,40}") {
             let files = vec![Counted { name: name.into_bytes().into(), inode, size, modified_ns }; 2];
-            prop_assert_eq!(parse(&render(&files)), files);
+            prop_assert_eq!(parse(&render(files.iter())), files);
         }
 
         #[test]
@@ -159,9 +162,9 @@ mod tests {
             size,
             modified_ns: identity.modified_ns,
         };
-        assert_eq!(remove(&folder, vec![counted(99)], 2, true), []);
+        assert_eq!(remove(&folder, &[counted(99)], 2, true), []);
         assert!(place.path().join("1-1-1").exists());
-        assert_eq!(remove(&folder, vec![counted(0)], 2, true), []);
+        assert_eq!(remove(&folder, &[counted(0)], 2, true), []);
         assert!(!place.path().join("1-1-1").exists());
     }
 }
