@@ -304,3 +304,28 @@ fn is_regular(mode: u32) -> bool {
 pub fn shown(name: &[u8]) -> String {
     name.escape_ascii().to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_entries_take_nobodys_place() {
+        let place = tempfile::tempdir().unwrap();
+        for number in 0..50 {
+            File::create(place.path().join(format!(".hidden{number}"))).unwrap();
+        }
+        for name in ["1-1-1", "junk", ".2-2-2"] {
+            File::create(place.path().join(name)).unwrap();
+        }
+        std::fs::create_dir(place.path().join(".3-3-3")).unwrap();
+        let folder = Folder::open(place.path()).unwrap();
+        let later = Instant::now() + Duration::from_secs(60);
+        let entries = folder.list(3, later).unwrap();
+        assert_eq!((entries.visible.len(), entries.more), (2, false));
+        let unfinished: Vec<_> = entries.unfinished.iter().map(|(name, _)| name).collect();
+        assert_eq!(unfinished, [b".2-2-2"]);
+        let entries = folder.list(1, later).unwrap();
+        assert_eq!((entries.visible.len(), entries.more), (1, true));
+    }
+}

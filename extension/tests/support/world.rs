@@ -163,6 +163,27 @@ cmdline = '^sleep {nap}$'
         finish(self.command(&["run", "--json"]))
     }
 
+    /// Runs one pass as another user.
+    pub(crate) fn pass_as(&self, uid: u32) -> Pass {
+        // The build may lie where only its owner can go.
+        let binary = self.path("warpgauge");
+        if !binary.exists() {
+            fs::copy(env!("CARGO_BIN_EXE_warpgauge"), &binary).unwrap();
+        }
+        let as_root = self.command(&["run", "--json"]);
+        let mut command = Command::new(binary);
+        command.env_clear().args(as_root.get_args()).uid(uid).gid(uid);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        finish(command)
+    }
+
+    /// Gives the folders of the world to a user; what lies in them stays whose it is.
+    pub(crate) fn give_folders_to(&self, uid: u32) {
+        for folder in [self.root.path(), &self.measurements()] {
+            std::os::unix::fs::chown(folder, Some(uid), Some(uid)).unwrap();
+        }
+    }
+
     /// Runs one pass that is to end with this exit code.
     #[track_caller]
     pub(crate) fn pass_ends(&self, code: i32) -> Pass {
