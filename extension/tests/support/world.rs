@@ -34,7 +34,7 @@ static FILES: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct World {
     root: TempDir,
     /// What its sleepers sleep: a number of seconds that no other process names.
-    nap: String,
+    pub(crate) nap: String,
     /// The configuration before its first table.
     pub(crate) head: String,
     /// The tables `[export]` and those below it; without the protocol `file` and its path.
@@ -177,11 +177,10 @@ cmdline = '^sleep {nap}$'
         finish(command)
     }
 
-    /// Gives the folders of the world to a user; what lies in them stays whose it is.
-    pub(crate) fn give_folders_to(&self, uid: u32) {
-        for folder in [self.root.path(), &self.measurements()] {
-            std::os::unix::fs::chown(folder, Some(uid), Some(uid)).unwrap();
-        }
+    /// Gives one of its folders to a user, `""` being all that is not another folder; what lies in
+    /// it stays whose it is.
+    pub(crate) fn give_to(&self, folder: &str, uid: u32) {
+        std::os::unix::fs::chown(self.path(folder), Some(uid), Some(uid)).unwrap();
     }
 
     /// Runs one pass that is to end with this exit code.
