@@ -43,6 +43,8 @@ pub(crate) struct World {
     pub(crate) tables: String,
     /// `paths.proc`
     pub(crate) proc: PathBuf,
+    /// The whole configuration, in place of all of the above.
+    pub(crate) whole: Option<String>,
 }
 
 /// One finished pass, or another command.
@@ -62,7 +64,8 @@ impl World {
         let nap = format!("600.{:07}{number:03}", std::process::id());
         let head = format!("monitored_pg_names = [\"{GROUP}\"]\n");
         let proc = "/proc".into();
-        let world = Self { root, nap, head, export: None, tables: String::new(), proc };
+        let tables = String::new();
+        let world = Self { root, nap, head, export: None, tables, proc, whole: None };
         // The pass makes it as well; publishers may be there before the first pass.
         fs::create_dir(world.measurements()).unwrap();
         let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
@@ -95,6 +98,9 @@ impl World {
 
     /// The configuration as text.
     pub(crate) fn config(&self) -> String {
+        if let Some(whole) = &self.whole {
+            return whole.clone();
+        }
         let root = self.root.path().display();
         let export = self.export.clone().unwrap_or_else(|| {
             format!("protocol = \"file\"\npath = \"{root}/metrics.otlp.jsonl\"\n")
