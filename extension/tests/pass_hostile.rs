@@ -265,7 +265,9 @@ fn a_file_that_may_not_be_read_is_put_away() {
         return;
     }
     let world = World::new();
-    world.give_folders_to(NEIGHBOUR);
+    for folder in ["", "measurements"] {
+        world.give_to(folder, NEIGHBOUR);
+    }
     let sleeper = world.sleeper_as(NEIGHBOUR);
     for content in ["0:7\n", "0:8\n"] {
         let path = world.publish(sleeper.pid(), content);

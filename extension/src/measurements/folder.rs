@@ -83,6 +83,18 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// Every one of them.
+    pub const ALL: [Self; 8] = [
+        Self::NameDoesNotFit,
+        Self::NotARegularFile,
+        Self::HardLinked,
+        Self::WrongOwner,
+        Self::TooLarge,
+        Self::Unreadable,
+        Self::Abandoned,
+        Self::QuarantineTaken,
+    ];
+
     /// The metric's attribute.
     #[must_use]
     pub fn reason(self) -> &'static str {

@@ -34,7 +34,7 @@ static FILES: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct World {
     root: TempDir,
     /// What its sleepers sleep: a number of seconds that no other process names.
-    nap: String,
+    pub(crate) nap: String,
     /// The configuration before its first table.
     pub(crate) head: String,
     /// The tables `[export]` and those below it; without the protocol `file` and its path.
@@ -43,6 +43,8 @@ pub(crate) struct World {
     pub(crate) tables: String,
     /// `paths.proc`
     pub(crate) proc: PathBuf,
+    /// The whole configuration, in place of all of the above.
+    pub(crate) whole: Option<String>,
 }
 
 /// One finished pass, or another command.
@@ -62,7 +64,8 @@ impl World {
         let nap = format!("600.{:07}{number:03}", std::process::id());
         let head = format!("monitored_pg_names = [\"{GROUP}\"]\n");
         let proc = "/proc".into();
-        let world = Self { root, nap, head, export: None, tables: String::new(), proc };
+        let tables = String::new();
+        let world = Self { root, nap, head, export: None, tables, proc, whole: None };
         // The pass makes it as well; publishers may be there before the first pass.
         fs::create_dir(world.measurements()).unwrap();
         let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
@@ -95,6 +98,9 @@ impl World {
 
     /// The configuration as text.
     pub(crate) fn config(&self) -> String {
+        if let Some(whole) = &self.whole {
+            return whole.clone();
+        }
         let root = self.root.path().display();
         let export = self.export.clone().unwrap_or_else(|| {
             format!("protocol = \"file\"\npath = \"{root}/metrics.otlp.jsonl\"\n")
@@ -177,11 +183,10 @@ cmdline = '^sleep {nap}$'
         finish(command)
     }
 
-    /// Gives the folders of the world to a user; what lies in them stays whose it is.
-    pub(crate) fn give_folders_to(&self, uid: u32) {
-        for folder in [self.root.path(), &self.measurements()] {
-            std::os::unix::fs::chown(folder, Some(uid), Some(uid)).unwrap();
-        }
+    /// Gives one of its folders to a user, `""` being all that is not another folder; what lies in
+    /// it stays whose it is.
+    pub(crate) fn give_to(&self, folder: &str, uid: u32) {
+        std::os::unix::fs::chown(self.path(folder), Some(uid), Some(uid)).unwrap();
     }
 
     /// Runs one pass that is to end with this exit code.
