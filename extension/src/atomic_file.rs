@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Whether the content must survive a power cut, or only a kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,9 @@ pub enum Durability {
     ProcessDeath,
 }
 
+/// Behind the name of a temporary file.
+const SUFFIX: &str = ".new";
+
 /// Replaces `path` by a file of this content and mode. One writer at a time: everything of
 /// warpgauge that writes holds its lock.
 ///
@@ -25,20 +28,22 @@ pub enum Durability {
 /// # Errors
 /// Whatever the system says; the old content then stands untouched, and no temporary file is left.
 pub fn replace(path: &Path, content: &[u8], mode: u32, durability: Durability) -> io::Result<()> {
-    let temporary = temporary_of(path)?;
-    match fs::remove_file(&temporary) {
+    let folder = folder_of(path);
+    let mut prefix = OsString::from(".");
+    prefix.push(path.file_name().ok_or(io::ErrorKind::IsADirectory)?);
+    let mut stale = prefix.clone();
+    stale.push(SUFFIX);
+    match fs::remove_file(folder.join(stale)) {
         Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(fault),
         _ => {}
     }
-    let written = write_new(&temporary, content, mode, durability)
-        .and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        // What matters is why it could not be written.
-        let _ = fs::remove_file(&temporary);
-    }
-    written?;
+    let mut builder = tempfile::Builder::new();
+    // Removed when dropped, unless it becomes the file.
+    let mut temporary = builder.prefix(&prefix).suffix(SUFFIX).rand_bytes(0).tempfile_in(folder)?;
+    fill(temporary.as_file_mut(), content, mode, durability)?;
+    temporary.persist(path).map_err(|fault| fault.error)?;
     match durability {
-        Durability::PowerCut => sync_folder(folder_of(path)),
+        Durability::PowerCut => sync_folder(folder),
         Durability::ProcessDeath => Ok(()),
     }
 }
@@ -49,6 +54,10 @@ pub fn replace(path: &Path, content: &[u8], mode: u32, durability: Durability) -
 /// Whatever the system says; a part may then be there.
 pub fn write_new(path: &Path, content: &[u8], mode: u32, durability: Durability) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    fill(&mut file, content, mode, durability)
+}
+
+fn fill(file: &mut File, content: &[u8], mode: u32, durability: Durability) -> io::Result<()> {
     file.write_all(content)?;
     // The umask may have taken bits away.
     file.set_permissions(Permissions::from_mode(mode))?;
@@ -64,14 +73,6 @@ pub fn write_new(path: &Path, content: &[u8], mode: u32, durability: Durability)
 /// Whatever the system says.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
-}
-
-fn temporary_of(path: &Path) -> io::Result<PathBuf> {
-    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    let mut temporary = OsString::from(".");
-    temporary.push(name);
-    temporary.push(".new");
-    Ok(path.with_file_name(temporary))
 }
 
 fn folder_of(path: &Path) -> &Path {

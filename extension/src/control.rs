@@ -63,10 +63,17 @@ pub struct ManualLine {
 pub struct MalformedLine {
     /// From 1.
     pub number: usize,
-    /// As it stands, for people.
-    pub text: String,
     /// What is wrong with it.
     pub fault: ConfigFault,
+    text: Vec<u8>,
+}
+
+impl MalformedLine {
+    /// The line for people: control characters and foreign bytes escaped.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        self.text.escape_ascii().to_string()
+    }
 }
 
 /// The file, taken apart by who wrote what.
@@ -161,8 +168,8 @@ impl RuntimeConfig {
                 },
                 LineKind::Malformed(fault) => config.malformed.push(MalformedLine {
                     number: line.number,
-                    text: String::from_utf8_lossy(text).into_owned(),
                     fault,
+                    text: text.to_vec(),
                 }),
             }
         }
@@ -180,9 +187,11 @@ impl RuntimeConfig {
         by_pid.into_values().collect()
     }
 
-    /// The extension's own lines, to be written again as they are.
+    /// The extension's own lines, to be written again as they are; one that somebody has edited
+    /// into asking for nothing known is left out.
     pub fn own_lines(&self) -> impl Iterator<Item = OwnLine> {
-        self.own.iter().map(|(entry, group)| OwnLine {
+        let lines = self.own.iter().filter(|(entry, _)| !entry.functions.is_empty());
+        lines.map(|(entry, group)| OwnLine {
             pid: entry.pid,
             functions: entry.functions,
             group: group.clone(),
@@ -212,8 +221,7 @@ impl RuntimeConfig {
             let mut own: Vec<_> = own.iter().collect();
             own.sort_by_key(|line| line.pid);
             for OwnLine { pid, functions, group } in own {
-                // A line break in a group's name must not end the line.
-                let group: String = group.chars().filter(|letter| !letter.is_control()).collect();
+                let group = on_one_line(group);
                 // Writing to a String does not fail.
                 let _ = writeln!(out, "{pid}:{functions} {OWN_MARK} {group}");
             }
@@ -239,7 +247,7 @@ impl RuntimeConfig {
             push(if enabled { b"" } else { OFF_MARK }, &line.text);
         }
         for line in &self.malformed {
-            push(b"", line.text.as_bytes());
+            push(b"", &line.text);
         }
         out
     }
@@ -271,11 +279,17 @@ pub fn write_if_changed(path: &Path, old: &[u8], new: &[u8]) -> Result<bool, Con
         .map_err(|source| ControlError::Write { path: path.to_owned(), source })
 }
 
+/// A line break in a group's name must not end the line.
+fn on_one_line(group: &str) -> String {
+    let printable: String = group.chars().filter(|letter| !letter.is_control()).collect();
+    printable.trim().to_owned()
+}
+
 /// The group behind the mark of an own line.
 fn own_group(text: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(text);
     let comment = text.get(text.find('#')?..)?;
-    Some(comment.strip_prefix(OWN_MARK)?.trim().to_owned())
+    Some(on_one_line(comment.strip_prefix(OWN_MARK)?))
 }
 
 #[cfg(test)]
@@ -334,7 +348,15 @@ mod tests {
         let config = RuntimeConfig::parse(b"1:0\n51:\n");
         assert_eq!(config.malformed[0].number, 2);
         let written = config.render(&[], true);
-        assert_eq!(RuntimeConfig::parse(&written).malformed[0].text, "51:");
+        assert_eq!(RuntimeConfig::parse(&written).malformed[0].shown(), "51:");
+    }
+
+    #[test]
+    fn foreign_bytes_and_line_ends_survive_a_rewrite_without_growing() {
+        let config = RuntimeConfig::parse(b"\n\xff\r\r\r\n# \xfe\r\r\n");
+        let written = config.render(&[], true);
+        assert!(written.windows(1).any(|byte| byte == b"\xff"));
+        assert_eq!(RuntimeConfig::parse(&written).render(&[], true), written);
     }
 
     #[test]

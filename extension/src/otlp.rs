@@ -22,3 +22,6 @@ mod rpc_status;
 pub mod sender;
 pub mod settings;
 pub mod tls;
+
+/// How requests name their sender (`User-Agent`).
+const PRODUCT: &str = concat!("warpgauge/", env!("CARGO_PKG_VERSION"));

@@ -33,8 +33,8 @@ use warpgauge::metrics::{INSTRUCTIONS, LAUNCHES, MEASUREMENTS_READ, MEASUREMENTS
 /// A user that is neither root nor anybody else here.
 const NEIGHBOUR: u32 = 54_321;
 
-/// How many files a flood has; a debug build would take its time over a hundred thousand.
-const FLOOD: u64 = if cfg!(debug_assertions) { 20_000 } else { 100_000 };
+/// How many files a flood has.
+const FLOOD: u64 = 100_000;
 
 /// A world with a monitored process, a good file of its, and things outside the folder that must
 /// not be touched.

@@ -12,7 +12,7 @@
 //! cuLaunchKernel ──> CUPTI callback ──> ledger ── drained by ──> tally ──> publisher ──> file
 //! ```
 //!
-//! It is a guest: no fault of its own may be seen by the host program ([`guard`]).
+//! It is a guest: no fault of its own may be seen by the host program ([`mod@guard`]).
 
 pub mod control;
 pub mod cupti;

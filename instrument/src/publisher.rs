@@ -48,22 +48,15 @@ impl Publisher {
     /// # Errors
     /// [`PublishError`]; nothing is left behind and the lines can be published later.
     pub fn publish(&mut self, lines: &str) -> Result<String, PublishError> {
-        let mut attempt = 1;
-        loop {
+        persist(|| {
             let name = self.next_name();
             let hidden = self.folder.join(format!(".{name}"));
             let written = write_new(&hidden, lines.as_bytes()).and_then(|()| {
                 let renamed = fs::rename(&hidden, self.folder.join(&name));
                 renamed.inspect_err(|_| drop(fs::remove_file(&hidden)))
             });
-            match written {
-                Ok(()) => return Ok(name),
-                Err(cause) if cause.kind() == io::ErrorKind::NotFound && attempt < ATTEMPTS => {
-                    attempt += 1;
-                }
-                Err(cause) => return Err(PublishError { path: hidden, cause }),
-            }
-        }
+            written.map(|()| name).map_err(|cause| PublishError { path: hidden, cause })
+        })
     }
 
     /// A name that was never used: nanoseconds since the epoch, moved on where the clock stands or
@@ -75,6 +68,20 @@ impl Publisher {
         MeasurementFileName { pid: std::process::id(), tid: &tid, timestamp: &timestamp }
             .to_string()
     }
+}
+
+/// Tries anew where the file vanished on its way: another folder has taken the place of the one that
+/// it was written into.
+fn persist(
+    mut attempt: impl FnMut() -> Result<String, PublishError>,
+) -> Result<String, PublishError> {
+    for _ in 1..ATTEMPTS {
+        match attempt() {
+            Err(error) if error.cause.kind() == io::ErrorKind::NotFound => {}
+            outcome => return outcome,
+        }
+    }
+    attempt()
 }
 
 /// Writes a file that was not there; what fails half way is taken away again.
@@ -131,6 +138,21 @@ mod tests {
         let mut publisher = Publisher::new("/nowhere".into());
         publisher.last_timestamp = u128::from(u64::MAX);
         assert_ne!(publisher.next_name(), publisher.next_name());
+    }
+
+    #[test]
+    fn a_file_whose_folder_was_exchanged_is_written_again_and_other_failures_are_not() {
+        let failure = |kind: io::ErrorKind| PublishError { path: "x".into(), cause: kind.into() };
+        let mut failures = vec![io::ErrorKind::NotFound; 2];
+        let outcome =
+            persist(|| failures.pop().map_or(Ok("1-1-1".into()), |kind| Err(failure(kind))));
+        assert_eq!(outcome.unwrap(), "1-1-1");
+        let mut attempts = 0;
+        let outcome = persist(|| {
+            attempts += 1;
+            Err(failure(io::ErrorKind::StorageFull))
+        });
+        assert_eq!((outcome.is_err(), attempts), (true, 1));
     }
 
     #[test]

@@ -196,10 +196,7 @@ fn lint(setup: &Setup, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<E
         .malformed
         .iter()
         .map(|line| {
-            (
-                line.number,
-                format!("{}: `{}`; the line is skipped", line.fault, line.text.escape_debug()),
-            )
+            (line.number, format!("{}: `{}`; the line is skipped", line.fault, line.shown()))
         })
         .collect();
     for (position, line) in config.manual.iter().enumerate() {

@@ -42,10 +42,8 @@ pub(super) fn diagnose(
         let name = ServerName::try_from(host.clone()).ok()?;
         let config = Arc::new(tls.client_config()?);
         Box::new(move |socket| alert(socket, name.clone(), Arc::clone(&config)))
-    } else if protocol == Protocol::Grpc {
-        Box::new(first_words)
     } else {
-        return None;
+        Box::new(move |socket| first_words(socket, protocol))
     };
     let (sender, receiver) = mpsc::channel();
     // In a thread, for nothing else bounds a name lookup.
@@ -77,18 +75,24 @@ fn alert(
 }
 
 /// Greets in HTTP/2 and looks at what comes back.
-fn first_words(mut socket: TcpStream) -> Option<String> {
+fn first_words(mut socket: TcpStream, protocol: Protocol) -> Option<String> {
     socket.write_all(HTTP_2_GREETING).ok()?;
     let mut words = [0; 2];
     socket.read_exact(&mut words).ok()?;
-    match &words {
-        b"HT" => Some(
-            "the receiver speaks HTTP/1.1 on this port; use its port for gRPC (usually 4317), or \
-             protocol = \"http/protobuf\""
-                .to_owned(),
-        ),
+    let cause = match (&words, protocol) {
         // A TLS record that holds an alert (RFC 8446, section 5.1).
-        [21, 3] => Some("the receiver speaks TLS on this port; use https://".to_owned()),
-        _ => None,
-    }
+        ([21, 3], _) => "the receiver speaks TLS on this port; use https://",
+        // A frame of settings, by the upper bytes of its length (RFC 9113, section 4.1).
+        ([0, 0], Protocol::Grpc) => return None,
+        ([0, 0], _) => {
+            "the receiver speaks gRPC on this port; use its port for HTTP (usually 4318), or \
+             protocol = \"grpc\""
+        }
+        (_, Protocol::Grpc) => {
+            "the receiver does not speak gRPC on this port, perhaps HTTP/1.1; use its port for \
+             gRPC (usually 4317), or protocol = \"http/protobuf\""
+        }
+        _ => return None,
+    };
+    Some(cause.to_owned())
 }

@@ -140,6 +140,8 @@ impl FileSender {
         match file.try_lock() {
             Ok(()) => Ok(file),
             Err(TryLockError::WouldBlock) => Err(FileError::Locked),
+            // Some network file systems have no locks.
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(file),
             Err(TryLockError::Error(error)) => Err(FileError::Io(error)),
         }
     }

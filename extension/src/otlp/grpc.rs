@@ -18,6 +18,7 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Identity};
 use tonic::{Request, Status};
 
+use super::PRODUCT;
 use super::endpoint::Endpoint;
 use super::network::{Failure, Transport, acknowledgement};
 use super::sender::{OpenError, Outcome};
@@ -27,7 +28,6 @@ use crate::config::export::Compression;
 
 /// `MetricsService.Export` (opentelemetry-proto, `metrics_service.proto`).
 const EXPORT: &str = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export";
-const PRODUCT: &str = concat!("warpgauge/", env!("CARGO_PKG_VERSION"));
 /// The largest response message that is read, in bytes.
 const LARGEST_RESPONSE: usize = 64 * 1024;
 

@@ -84,7 +84,7 @@ pub(super) fn plan(
     let mut remarks: Vec<_> = existing
         .malformed
         .iter()
-        .map(|line| format!("line {}: {}: `{}`", line.number, line.fault, line.text.escape_debug()))
+        .map(|line| format!("line {}: {}: `{}`", line.number, line.fault, line.shown()))
         .collect();
     existing.manual.retain(|line| {
         let pid = line.entry.pid;

@@ -16,7 +16,7 @@ use crate::otlp::tls::{self, Tls};
 const LARGEST_BODY: u64 = 64 * 1024;
 
 /// What a receiver answered.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
