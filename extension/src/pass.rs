@@ -32,7 +32,7 @@ use crate::measurements::{self, Claim, quarantine};
 use crate::otlp::chunks;
 use crate::otlp::mapping::{self, Window};
 use crate::otlp::resource::{Host, instance_of};
-use crate::report::{Delivery, Report, Row};
+use crate::report::{Delivery, Measured, Report, Row};
 use crate::setup::{Export, Setup};
 use crate::spool::rejected::Rejected;
 use crate::spool::{Commit, Spool};
@@ -96,7 +96,8 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
         carried.last_success_ns = Some(unix_now_ns());
     }
     carried.store(state, carried.durability())?;
-    Ok(Report::new(rows(&claim, &listing), &claim, runtime_config, delivery, duration))
+    let rows = rows(&claim, &listing);
+    Ok(Report::new(rows, measured(&claim), runtime_config, delivery, duration))
 }
 
 /// What a pass would do now; changes nothing and takes no lock.
@@ -125,7 +126,8 @@ pub fn preview(setup: &Setup) -> anyhow::Result<Report> {
         Claim::default()
     };
     let outcome = planned.outcome(old != planned.content);
-    Ok(Report::new(rows(&claim, &listing), &claim, outcome, Delivery::default(), started.elapsed()))
+    let (rows, delivery) = (rows(&claim, &listing), Delivery::default());
+    Ok(Report::new(rows, measured(&claim), outcome, delivery, started.elapsed()))
 }
 
 /// Finishes what a killed pass had committed: its state becomes the state, its files are removed.
@@ -311,6 +313,10 @@ fn rows(claim: &Claim, listing: &Listing) -> Vec<Row> {
         .collect();
     rows.sort_by(|a, b| (&a.group, a.pid).cmp(&(&b.group, b.pid)));
     rows
+}
+
+fn measured(claim: &Claim) -> Measured<'_> {
+    Measured { read: claim.read, unattributed: claim.unattributed, refused: &claim.refused }
 }
 
 /// The wall clock, nanoseconds since the epoch.
