@@ -4,13 +4,15 @@
 //! they do not know.
 #![allow(unsafe_code, reason = "the driver is a C library")]
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
 
 use cudarc::driver::sys::{CUdevice_attribute, CUfunction, CUlaunchConfig};
 
 use crate::dynamic_library::{DynamicLibrary, MissingSymbol};
 
 type CUresult = c_int;
+type NameOf = unsafe extern "C" fn(*mut *const c_char, *mut c_void) -> CUresult;
 type MaxActiveClusters =
     unsafe extern "C" fn(*mut c_int, CUfunction, *const CUlaunchConfig) -> CUresult;
 
@@ -23,6 +25,11 @@ pub struct Driver {
     max_active_blocks: unsafe extern "C" fn(*mut c_int, CUfunction, c_int, usize) -> CUresult,
     /// Missing before CUDA 11.8.
     max_active_clusters: Option<MaxActiveClusters>,
+    synchronize: unsafe extern "C" fn() -> CUresult,
+    is_capturing: unsafe extern "C" fn(*mut c_void, *mut u32) -> CUresult,
+    /// Both missing before CUDA 12.3.
+    function_name: Option<NameOf>,
+    kernel_name: Option<NameOf>,
 }
 
 /// Why the driver is of no use.
@@ -69,6 +76,14 @@ impl Driver {
             }?,
             // SAFETY: the type is that of cuda.h.
             max_active_clusters: unsafe { library.function(c"cuOccupancyMaxActiveClusters") }.ok(),
+            // SAFETY: the type is that of cuda.h.
+            synchronize: unsafe { library.function(c"cuCtxSynchronize") }?,
+            // SAFETY: the type is that of cuda.h, with the enumeration as a number.
+            is_capturing: unsafe { library.function(c"cuStreamIsCapturing") }?,
+            // SAFETY: the type is that of cuda.h; a CUfunction is a pointer.
+            function_name: unsafe { library.function(c"cuFuncGetName") }.ok(),
+            // SAFETY: the type is that of cuda.h; a CUkernel is a pointer.
+            kernel_name: unsafe { library.function(c"cuKernelGetName") }.ok(),
         })
     }
 
@@ -150,5 +165,42 @@ impl Driver {
             unsafe { max_active_clusters(&raw mut clusters, function as CUfunction, config) };
         checked("cuOccupancyMaxActiveClusters", code)?;
         Ok(u32::try_from(clusters).ok())
+    }
+
+    /// Waits until everything launched in the current context has run.
+    ///
+    /// # Errors
+    /// What `cuCtxSynchronize` returned: a fault of a kernel shows here as well.
+    pub fn synchronize(&self) -> Result<(), DriverError> {
+        // SAFETY: the function has the type of cuda.h.
+        checked("cuCtxSynchronize", unsafe { (self.synchronize)() })
+    }
+
+    /// Whether launches into a stream are being captured into a graph instead of run.
+    ///
+    /// # Errors
+    /// What `cuStreamIsCapturing` returned.
+    pub fn is_capturing(&self, stream: u64) -> Result<bool, DriverError> {
+        let mut status = 0;
+        // SAFETY: the pointer may be written; the stream is being launched into, so it is alive.
+        let code = unsafe { (self.is_capturing)(stream as *mut c_void, &raw mut status) };
+        checked("cuStreamIsCapturing", code)?;
+        Ok(status != 0)
+    }
+
+    /// Gives the linker's name of a kernel to `read`; `None` where the driver is too old to tell.
+    pub fn with_name<T>(&self, function: u64, read: impl FnOnce(&CStr) -> T) -> Option<T> {
+        // What is launched may be a CUkernel in the place of a CUfunction.
+        let known = [self.function_name, self.kernel_name].into_iter().flatten();
+        for name_of in known {
+            let mut name = ptr::null();
+            // SAFETY: the pointer may be written; the function is being launched, so it is alive.
+            let code = unsafe { name_of(&raw mut name, function as *mut c_void) };
+            if code == 0 && !name.is_null() {
+                // SAFETY: a C string that lives as long as the kernel's module.
+                return Some(read(unsafe { CStr::from_ptr(name) }));
+            }
+        }
+        None
     }
 }

@@ -8,7 +8,7 @@ mod table;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-pub use self::table::Table;
+pub use self::table::{Table, hash};
 use crate::launch::{KEY_WORDS, Launch};
 
 const SHAPES: usize = 4096;
@@ -71,19 +71,24 @@ impl Ledger {
         }
     }
 
+    /// The key under which a launch is counted now.
+    pub fn shape_of(&self, launch: &Launch) -> [u64; KEY_WORDS] {
+        launch.key(self.generation.load(Ordering::Acquire))
+    }
+
     /// Kernel handles may mean other kernels from now on: a module or a context goes, or has gone
     /// while nobody looked.
     pub fn forget_functions(&self) {
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Takes everything out. `each` gets, for each shape, its occupancy in percent where it is known
-    /// and its number of launches. For one thread at a time.
-    pub fn drain(&self, mut each: impl FnMut(Option<f64>, u64)) -> Drained {
+    /// Takes everything out. `each` gets each shape, as [`Launch::key`], its occupancy in percent
+    /// where it is known, and its number of launches. For one thread at a time.
+    pub fn drain(&self, mut each: impl FnMut(&[u64; KEY_WORDS], Option<f64>, u64)) -> Drained {
         let crowded = self.shapes_crowded.load(Ordering::Relaxed);
-        let shapes = self.shapes.drain(crowded, |_, value, launches| {
+        let shapes = self.shapes.drain(crowded, |shape, value, launches| {
             let occupancy = f64::from_bits(value);
-            each((!occupancy.is_nan()).then_some(occupancy), launches);
+            each(shape, (!occupancy.is_nan()).then_some(occupancy), launches);
         });
         self.shapes_crowded.store(shapes > SHAPES / 2, Ordering::Relaxed);
         let crowded = self.occupancies_crowded.load(Ordering::Relaxed);
@@ -113,7 +118,7 @@ mod tests {
 
     fn drained(ledger: &Ledger) -> Vec<(Option<f64>, u64)> {
         let mut all = Vec::new();
-        ledger.drain(|occupancy, launches| all.push((occupancy, launches)));
+        ledger.drain(|_, occupancy, launches| all.push((occupancy, launches)));
         all.sort_by(|a, b| a.partial_cmp(b).unwrap());
         all
     }
@@ -153,12 +158,12 @@ mod tests {
             ledger.record(&launch(function * 16, 1, 256), |_| Some(50.0));
         }
         let mut counted = 0;
-        let first = ledger.drain(|_, launches| counted += launches);
+        let first = ledger.drain(|_, _, launches| counted += launches);
         assert!(first.unfitted > 0 && first.shapes > SHAPES / 2);
         assert_eq!(counted + first.unfitted, 3 * SHAPES as u64);
-        ledger.drain(|_, _| {});
+        ledger.drain(|_, _, _| {});
         ledger.record(&launch(1, 1, 64), |_| Some(50.0));
-        let second = ledger.drain(|_, _| {});
+        let second = ledger.drain(|_, _, _| {});
         assert_eq!(second, Drained { unfitted: 0, shapes: 1 });
     }
 }

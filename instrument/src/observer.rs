@@ -1,25 +1,81 @@
 //! Where the callbacks leave what they saw, and the worker picks it up.
 //!
-//! Both sides meet here alone. The callbacks' side ([`launched`], [`functions_changed`]) runs on the
-//! host's threads.
+//! Both sides meet here alone. The callbacks' side ([`entering`], [`launched`], [`leaving`],
+//! [`functions_changed`]) runs on the host's threads.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 
 use warpgauge_wire::{Function, FunctionSet};
 
+use crate::contexts::Contexts;
 use crate::driver::{Driver, DriverError};
-use crate::launch::Launch;
+use crate::launch::{KEY_WORDS, Launch};
 use crate::ledger::{Drained, Ledger};
-use crate::probes::Probe;
+use crate::meter::Meter;
+use crate::probes::Calculated;
 use crate::probes::occupancy::Occupancy;
+use crate::window::{Entering, Window};
 
 static LEDGER: Ledger = Ledger::new();
+static WINDOW: Window = Window::new();
+static CONTEXTS: Contexts = Contexts::new();
+static METER: OnceLock<Meter> = OnceLock::new();
 static DRIVER: OnceLock<Driver> = OnceLock::new();
 /// The functions asked for, as [`FunctionSet::bits`].
 static WANTED: AtomicU8 = AtomicU8::new(0);
 /// The `CUresult` with which the occupancy of a shape was last refused; 0 for none.
 static REFUSAL: AtomicI32 = AtomicI32::new(0);
+
+/// A call that launches, as its parameters say.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// The launch.
+    pub launch: Launch,
+    /// Its stream, as the driver's functions take it.
+    pub stream: u64,
+    /// Whether its blocks wait for each other, so that it must not be held up or patched.
+    pub cooperative: bool,
+}
+
+/// The window of this process.
+pub fn window() -> &'static Window {
+    &WINDOW
+}
+
+/// The counters of windows, once the worker has made them.
+pub fn meter() -> Option<&'static Meter> {
+    METER.get()
+}
+
+/// Gives windows their counters; those that they have already stay.
+pub fn meter_or(make: impl FnOnce() -> Meter) -> &'static Meter {
+    METER.get_or_init(make)
+}
+
+/// The devices of the contexts that launched.
+pub fn contexts() -> &'static Contexts {
+    &CONTEXTS
+}
+
+/// A call enters that may launch. Gives the mark to be kept until it leaves.
+pub fn entering(context: u64, arrival: impl FnOnce() -> Option<Arrival>) -> u64 {
+    WINDOW.entering(context, || {
+        let Arrival { launch, stream, .. } = arrival().filter(|arrival| !arrival.cooperative)?;
+        Some(Entering {
+            shape: LEDGER.shape_of(&launch),
+            stream,
+            launch,
+            driver: DRIVER.get()?,
+            meter: METER.get()?,
+        })
+    })
+}
+
+/// The call leaves with the mark that it was given.
+pub fn leaving(mark: u64, context: u64, accepted: bool) {
+    WINDOW.leaving(mark, context, accepted, DRIVER.get(), METER.get());
+}
 
 /// A launch that the driver has accepted and that has not returned to its caller.
 pub fn launched(launch: &Launch) {
@@ -27,11 +83,15 @@ pub fn launched(launch: &Launch) {
 }
 
 fn occupancy(launch: &Launch) -> Option<f64> {
+    let driver = DRIVER.get()?;
+    if let Ok(device) = driver.current_device() {
+        CONTEXTS.note(launch.context, device.cast_unsigned());
+    }
     let wanted = FunctionSet::from_bits(WANTED.load(Ordering::Relaxed));
     if !wanted.contains(Function::Occupancy) {
         return None;
     }
-    match Occupancy.at_first_launch(DRIVER.get()?, launch) {
+    match Occupancy.at_first_launch(driver, launch) {
         Ok(percent) => Some(percent),
         Err(DriverError::Call { code, .. }) => {
             REFUSAL.store(code, Ordering::Relaxed);
@@ -55,7 +115,7 @@ pub fn measure(functions: FunctionSet, driver: Driver) {
 }
 
 /// Takes out what was counted; for one thread at a time. See [`Ledger::drain`].
-pub fn drain(each: impl FnMut(Option<f64>, u64)) -> Drained {
+pub fn drain(each: impl FnMut(&[u64; KEY_WORDS], Option<f64>, u64)) -> Drained {
     LEDGER.drain(each)
 }
 

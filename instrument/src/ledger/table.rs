@@ -178,7 +178,7 @@ impl<const WORDS: usize, const SLOTS: usize> Default for Table<WORDS, SLOTS> {
 
 /// Multiplies and folds each word in; handles are aligned addresses, so their low bits say little
 /// and the high half of the product has to reach the result.
-fn hash<const WORDS: usize>(key: &[u64; WORDS]) -> u64 {
+pub fn hash<const WORDS: usize>(key: &[u64; WORDS]) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     key.iter().fold(0, |hash: u64, word| {
         let product = u128::from(hash ^ word) * u128::from(ODD);
