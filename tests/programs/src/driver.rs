@@ -88,6 +88,8 @@ pub(crate) struct Driver {
     cooperative_ptsz: LaunchCooperative,
     ex: LaunchEx,
     ex_ptsz: LaunchEx,
+    /// Of the stand-in alone.
+    executed: Option<unsafe extern "C" fn() -> u64>,
 }
 
 /// A handle of the driver, which may be used from any thread.
@@ -130,8 +132,10 @@ impl Driver {
             ($($field:ident: $name:literal,)*) => {
                 Self {$(
                     // SAFETY: the field has the type that cuda.h gives the symbol.
-                    $field: unsafe { symbol(library, $name) }?,
-                )*}
+                    $field: unsafe { symbol(library, $name) }?,)*
+                    // SAFETY: the stand-in gives the symbol this type.
+                    executed: unsafe { symbol(library, c"standin_executed_instructions") }.ok(),
+                }
             };
         }
         Ok(symbols! {
@@ -180,6 +184,12 @@ impl Driver {
     pub(crate) fn synchronize(&self) -> Result<(), DriverError> {
         // SAFETY: the function has the type of cuda.h.
         checked("cuCtxSynchronize", unsafe { (self.synchronize)() })
+    }
+
+    /// Instructions that all kernels have executed so far, where the driver is the stand-in.
+    pub(crate) fn executed_instructions(&self) -> Option<u64> {
+        // SAFETY: the function has the type of the stand-in.
+        self.executed.map(|executed| unsafe { executed() })
     }
 
     /// Loads the module with the test kernels into the current context.

@@ -38,23 +38,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), RunError> {
     match arguments.mode {
         Mode::Plain => {
             launch_all(&driver, context, arguments, arguments.launches, &mut report)?;
-            report.print(&arguments.kernels);
+            report.print(&arguments.kernels, driver.executed_instructions());
         }
         Mode::Threads => {
             launch_in_threads(&driver, context, arguments, &mut report)?;
-            report.print(&arguments.kernels);
+            report.print(&arguments.kernels, driver.executed_instructions());
         }
         Mode::Fork => fork_half_way(&driver, context, arguments, &mut report)?,
         Mode::Exec => {
             launch_all(&driver, context, arguments, arguments.launches / 2, &mut report)?;
-            report.print(&arguments.kernels);
+            report.print(&arguments.kernels, driver.executed_instructions());
             pause(arguments, Pause::Exit);
             exec_plainly(arguments)?;
         }
         Mode::ExitNow => exit_from_a_thread(&driver, context, arguments, &mut report)?,
         Mode::Abrupt => {
             launch_all(&driver, context, arguments, arguments.launches, &mut report)?;
-            report.print(&arguments.kernels);
+            report.print(&arguments.kernels, driver.executed_instructions());
             pause(arguments, Pause::Exit);
             // SAFETY: ends the process without running anything of it.
             unsafe { libc::_exit(arguments.exit_code.into()) };
@@ -119,7 +119,7 @@ fn fork_half_way(
             waitpid(child, None)?;
         }
     }
-    report.print(&arguments.kernels);
+    report.print(&arguments.kernels, driver.executed_instructions());
     Ok(())
 }
 
@@ -154,7 +154,7 @@ fn exit_from_a_thread(
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             launch_all(driver, context, arguments, arguments.launches, report)?;
-            report.print(&arguments.kernels);
+            report.print(&arguments.kernels, driver.executed_instructions());
             // SAFETY: ends the process while the main thread waits; its handlers run here.
             unsafe { libc::exit(arguments.exit_code.into()) };
             #[expect(unreachable_code, reason = "gives the closure its type")]
