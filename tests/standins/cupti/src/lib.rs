@@ -18,6 +18,7 @@
 //! STANDIN_CUPTI_FAULT=lazy-zeros      kernels that are patched lazily count nothing
 //! STANDIN_CUPTI_FAULT=zeros           no kernel counts anything
 //! STANDIN_CUPTI_FAULT=slow-window=50  patching takes that many milliseconds
+//! STANDIN_CUPTI_OTHER_TOOL=FILE       another tool has the slot while there is such a file
 //! STANDIN_CUPTI_LOG=FILE              a line for each subscribe, unsubscribe and finalize, and for
 //!                                     each call of the SASS metrics that is made in wrong order
 //! ```
