@@ -187,7 +187,9 @@ unsafe extern "C" fn cuGraphGetNodes(
         for place in 0..total.min(room) {
             let node = (NODE + 16 * (first + place)) as *mut c_void;
             // SAFETY: within the room that the caller gives.
-            unsafe { out.add(place).write(node) };
+            let slot = unsafe { out.add(place) };
+            // SAFETY: as above.
+            unsafe { slot.write(node) };
         }
     }
     // SAFETY: not null, and the caller passes a pointer to be written.

@@ -255,47 +255,49 @@ unsafe extern "C" fn cuptiDeviceGetChipName(params: *mut c_void) -> CUptiResult 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuptiSassMetricsGetProperties(params: *mut c_void) -> CUptiResult {
+    let body = |params: &mut Properties, _: &mut State| {
+        if params.chip.is_null() || params.name.is_null() {
+            return Err(INVALID_PARAMETER);
+        }
+        // SAFETY: not null, and the caller passes a C string.
+        let chip = unsafe { CStr::from_ptr(params.chip) };
+        // SAFETY: as above.
+        let name = unsafe { CStr::from_ptr(params.name) };
+        let number = METRICS.iter().position(|metric| *metric == name);
+        let number = number.filter(|_| chip == c"GH100").ok_or(INVALID_PARAMETER)?;
+        if fault("lacks").is_some_and(|lacking| lacking as usize == number) {
+            return Err(INVALID_PARAMETER);
+        }
+        params.id = FIRST_ID + number as u64;
+        Ok(())
+    };
     // SAFETY: the C interface asks for this structure.
-    unsafe {
-        call("properties", params.cast::<Properties>(), 56, |params, _| {
-            if params.chip.is_null() || params.name.is_null() {
-                return Err(INVALID_PARAMETER);
-            }
-            let (chip, name) = (CStr::from_ptr(params.chip), CStr::from_ptr(params.name));
-            let number = METRICS.iter().position(|metric| *metric == name);
-            let number = number.filter(|_| chip == c"GH100").ok_or(INVALID_PARAMETER)?;
-            if fault("lacks").is_some_and(|lacking| lacking as usize == number) {
-                return Err(INVALID_PARAMETER);
-            }
-            params.id = FIRST_ID + number as u64;
-            Ok(())
-        })
-    }
+    unsafe { call("properties", params.cast(), 56, body) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuptiSassMetricsSetConfig(params: *mut c_void) -> CUptiResult {
+    let body = |params: &mut SetConfig, state: &mut State| {
+        if state.config.is_some() {
+            return Err(INVALID_OPERATION);
+        }
+        let fits = fault("fits").map_or(METRICS.len(), |most| most as usize);
+        if params.configs.is_null() || params.count == 0 || params.count > fits {
+            return Err(INVALID_PARAMETER);
+        }
+        // SAFETY: not null, and the caller says how many there are.
+        let configs = unsafe { std::slice::from_raw_parts(params.configs, params.count) };
+        let known = FIRST_ID..FIRST_ID + METRICS.len() as u64;
+        let whole_device = |config: &MetricConfig| config.granularity == 0;
+        if !configs.iter().all(|config| known.contains(&config.id) && whole_device(config)) {
+            return Err(INVALID_PARAMETER);
+        }
+        let ids = configs.iter().map(|config| config.id).collect();
+        state.config = Some((params.device, ids));
+        Ok(())
+    };
     // SAFETY: the C interface asks for this structure.
-    unsafe {
-        call("set-config", params.cast::<SetConfig>(), 36, |params, state| {
-            if state.config.is_some() {
-                return Err(INVALID_OPERATION);
-            }
-            let fits = fault("fits").map_or(METRICS.len(), |most| most as usize);
-            if params.configs.is_null() || params.count == 0 || params.count > fits {
-                return Err(INVALID_PARAMETER);
-            }
-            let configs = std::slice::from_raw_parts(params.configs, params.count);
-            let known = FIRST_ID..FIRST_ID + METRICS.len() as u64;
-            let whole_device = |config: &MetricConfig| config.granularity == 0;
-            if !configs.iter().all(|config| known.contains(&config.id) && whole_device(config)) {
-                return Err(INVALID_PARAMETER);
-            }
-            let ids = configs.iter().map(|config| config.id).collect();
-            state.config = Some((params.device, ids));
-            Ok(())
-        })
-    }
+    unsafe { call("set-config", params.cast(), 36, body) }
 }
 
 #[unsafe(no_mangle)]
@@ -364,39 +366,39 @@ unsafe extern "C" fn cuptiSassMetricsGetDataProperties(params: *mut c_void) -> C
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuptiSassMetricsFlushData(params: *mut c_void) -> CUptiResult {
-    // SAFETY: the C interface asks for this structure.
-    unsafe {
-        call("flush-data", params.cast::<FlushData>(), 40, |params, state| {
-            let enabled =
-                state.enabled.get_mut(&params.properties.context).ok_or(INVALID_OPERATION)?;
-            let (_, ids) = state.config.as_ref().ok_or(INVALID_OPERATION)?;
-            let kernels = std::mem::take(&mut enabled.kernels);
-            let records = RECORDS_PER_KERNEL * kernels.len();
-            if (params.properties.records, params.properties.instances) != (records, ids.len()) {
+    let body = |params: &mut FlushData, state: &mut State| {
+        let DataProperties { context, records, instances, .. } = params.properties;
+        let enabled = state.enabled.get_mut(&context).ok_or(INVALID_OPERATION)?;
+        let (_, ids) = state.config.as_ref().ok_or(INVALID_OPERATION)?;
+        let kernels = std::mem::take(&mut enabled.kernels);
+        if (records, instances) != (RECORDS_PER_KERNEL * kernels.len(), ids.len()) {
+            return Err(INVALID_PARAMETER);
+        }
+        if records == 0 {
+            return Ok(());
+        }
+        // SAFETY: the caller gives as many records as it says.
+        let data = unsafe { std::slice::from_raw_parts_mut(params.data, records) };
+        let halves = kernels.iter().flat_map(|kernel| [(kernel, 0), (kernel, 1)]);
+        for (record, ((name, counters), half)) in data.iter_mut().zip(halves) {
+            if record.head.size != size_of::<Record>() {
                 return Err(INVALID_PARAMETER);
             }
-            let mut next = params.data;
-            for (index, (name, counters)) in kernels.iter().enumerate() {
-                for half in 0..RECORDS_PER_KERNEL {
-                    let record = &mut *next;
-                    if record.head.size != 48 {
-                        return Err(INVALID_PARAMETER);
-                    }
-                    record.cubin = 0xc0de;
-                    record.function = u32::try_from(index).unwrap_or(0);
-                    // For the caller to free.
-                    record.name = libc::strdup(name.as_ptr());
-                    record.offset = u32::try_from(16 * half).unwrap_or(0);
-                    for (place, id) in ids.iter().enumerate() {
-                        let number = usize::try_from(id - FIRST_ID).unwrap_or(0);
-                        let counted = counters.get(number).copied().unwrap_or(0);
-                        let value = if half == 0 { counted / 2 } else { counted - counted / 2 };
-                        record.values.add(place).write(InstanceValue { id: *id, value });
-                    }
-                    next = next.add(1);
-                }
+            record.cubin = 0xc0de;
+            record.offset = 16 * half;
+            // SAFETY: a C string; the copy is for the caller to free.
+            record.name = unsafe { libc::strdup(name.as_ptr()) };
+            // SAFETY: the caller gives as many values with each record as it says.
+            let values = unsafe { std::slice::from_raw_parts_mut(record.values, instances) };
+            for (value, id) in values.iter_mut().zip(ids) {
+                let number = usize::try_from(id - FIRST_ID).unwrap_or(usize::MAX);
+                let counted = counters.get(number).copied().unwrap_or(0);
+                let part = if half == 0 { counted / 2 } else { counted - counted / 2 };
+                *value = InstanceValue { id: *id, value: part };
             }
-            Ok(())
-        })
-    }
+        }
+        Ok(())
+    };
+    // SAFETY: the C interface asks for this structure.
+    unsafe { call("flush-data", params.cast(), 40, body) }
 }
