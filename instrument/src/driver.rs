@@ -7,7 +7,9 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 
-use cudarc::driver::sys::{CUdevice_attribute, CUfunction, CUlaunchConfig};
+use cudarc::driver::sys::{
+    CUDA_KERNEL_NODE_PARAMS, CUdevice_attribute, CUfunction, CUlaunchConfig,
+};
 
 use crate::dynamic_library::{DynamicLibrary, MissingSymbol};
 
@@ -30,6 +32,38 @@ pub struct Driver {
     /// Both missing before CUDA 12.3.
     function_name: Option<NameOf>,
     kernel_name: Option<NameOf>,
+    graphs: Option<GraphCalls>,
+}
+
+/// The calls that tell what is in a graph (cuda.h, CUDA 12).
+#[derive(Debug, Clone, Copy)]
+struct GraphCalls {
+    nodes: unsafe extern "C" fn(u64, *mut u64, *mut usize) -> CUresult,
+    node_type: unsafe extern "C" fn(u64, *mut u32) -> CUresult,
+    kernel_params: unsafe extern "C" fn(u64, *mut CUDA_KERNEL_NODE_PARAMS) -> CUresult,
+    child: unsafe extern "C" fn(u64, *mut u64) -> CUresult,
+}
+
+/// A node of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GraphNode {
+    /// A kernel, as in a [`crate::launch::Launch`].
+    Kernel {
+        /// The kernel's handle.
+        function: u64,
+        /// Blocks along x, y and z.
+        grid: [u32; 3],
+        /// Threads of a block along x, y and z.
+        block: [u32; 3],
+        /// Dynamic shared memory in bytes per block.
+        shared: u32,
+    },
+    /// Another graph, by its handle.
+    Child(u64),
+    /// A node behind which the device decides what runs.
+    Conditional,
+    /// No kernel.
+    Other,
 }
 
 /// Why the driver is of no use.
@@ -84,6 +118,7 @@ impl Driver {
             function_name: unsafe { library.function(c"cuFuncGetName") }.ok(),
             // SAFETY: the type is that of cuda.h; a CUkernel is a pointer.
             kernel_name: unsafe { library.function(c"cuKernelGetName") }.ok(),
+            graphs: GraphCalls::of(library).ok(),
         })
     }
 
@@ -203,4 +238,78 @@ impl Driver {
         }
         None
     }
+
+    /// What is in a graph, node by node; a node that cannot be read is `None`, and so is the whole
+    /// where the driver is too old or refuses.
+    #[must_use]
+    pub fn graph_nodes(&self, graph: u64) -> Option<Vec<Option<GraphNode>>> {
+        let calls = self.graphs?;
+        let mut count = 0;
+        // SAFETY: the graph was passed to the call that we are in; null asks for the number alone.
+        if unsafe { (calls.nodes)(graph, ptr::null_mut(), &raw mut count) } != 0 {
+            return None;
+        }
+        let mut nodes = vec![0; count];
+        // SAFETY: there is room for as many nodes as it says.
+        if unsafe { (calls.nodes)(graph, nodes.as_mut_ptr(), &raw mut count) } != 0 {
+            return None;
+        }
+        nodes.truncate(count);
+        Some(nodes.into_iter().map(|node| calls.read(node)).collect())
+    }
 }
+
+impl GraphCalls {
+    fn of(library: DynamicLibrary) -> Result<Self, MissingSymbol> {
+        Ok(Self {
+            // SAFETY: the type is that of cuda.h, with handles as the addresses that they are.
+            nodes: unsafe { library.function(c"cuGraphGetNodes") }?,
+            // SAFETY: as above, with the enumeration as a number.
+            node_type: unsafe { library.function(c"cuGraphNodeGetType") }?,
+            // SAFETY: as above.
+            kernel_params: unsafe { library.function(c"cuGraphKernelNodeGetParams_v2") }?,
+            // SAFETY: as above.
+            child: unsafe { library.function(c"cuGraphChildGraphNodeGetGraph") }?,
+        })
+    }
+
+    fn read(&self, node: u64) -> Option<GraphNode> {
+        /// `CUgraphNodeType`.
+        const KERNEL: u32 = 0;
+        const GRAPH: u32 = 4;
+        const CONDITIONAL: u32 = 13;
+        let mut kind = 0;
+        // SAFETY: the node is of a graph that is alive; the pointer may be written.
+        if unsafe { (self.node_type)(node, &raw mut kind) } != 0 {
+            return None;
+        }
+        match kind {
+            KERNEL => {
+                // SAFETY: the structure holds numbers and pointers alone, for which zero is a value.
+                let mut params: CUDA_KERNEL_NODE_PARAMS = unsafe { std::mem::zeroed() };
+                // SAFETY: the node is a kernel's; the structure may be written.
+                if unsafe { (self.kernel_params)(node, &raw mut params) } != 0 {
+                    return None;
+                }
+                let function =
+                    if params.func.is_null() { params.kern as u64 } else { params.func as u64 };
+                Some(GraphNode::Kernel {
+                    function,
+                    grid: [params.gridDimX, params.gridDimY, params.gridDimZ],
+                    block: [params.blockDimX, params.blockDimY, params.blockDimZ],
+                    shared: params.sharedMemBytes,
+                })
+            }
+            GRAPH => {
+                let mut child = 0;
+                // SAFETY: the node is a child graph's; the pointer may be written.
+                let code = unsafe { (self.child)(node, &raw mut child) };
+                (code == 0).then_some(GraphNode::Child(child))
+            }
+            CONDITIONAL => Some(GraphNode::Conditional),
+            _ => Some(GraphNode::Other),
+        }
+    }
+}
+
+const _: () = assert!(size_of::<CUDA_KERNEL_NODE_PARAMS>() == 72);

@@ -51,23 +51,28 @@ impl Ledger {
         }
     }
 
-    /// Counts a launch. `occupancy` is asked for a shape that was not seen before: percent, or
+    /// Counts a launch, or one that happens several `times` at once. `occupancy` is asked for a shape that was not seen before: percent, or
     /// `None` where it cannot be told.
-    pub fn record(&self, launch: &Launch, occupancy: impl FnOnce(&Launch) -> Option<f64>) {
+    pub fn record(
+        &self,
+        launch: &Launch,
+        times: u64,
+        occupancy: impl FnOnce(&Launch) -> Option<f64>,
+    ) {
         let generation = self.generation.load(Ordering::Acquire);
         let shape = launch.key(generation);
-        if self.shapes.count(&shape).is_some() {
+        if self.shapes.count(&shape, times).is_some() {
             return;
         }
         let same_blocks = Launch { grid: [0; 3], ..*launch }.key(generation);
-        let value = self.occupancies.count(&same_blocks).unwrap_or_else(|| {
+        let value = self.occupancies.count(&same_blocks, 1).unwrap_or_else(|| {
             let value = occupancy(launch).unwrap_or(f64::NAN).to_bits();
             // Where there is no room, the next launch asks again.
-            self.occupancies.insert(&same_blocks, value);
+            self.occupancies.insert(&same_blocks, value, 1);
             value
         });
-        if !self.shapes.insert(&shape, value) {
-            self.unfitted.fetch_add(1, Ordering::Relaxed);
+        if !self.shapes.insert(&shape, value, times) {
+            self.unfitted.fetch_add(times, Ordering::Relaxed);
         }
     }
 
@@ -128,12 +133,12 @@ mod tests {
         let ledger = Box::new(Ledger::new());
         let asked = Cell::new(0);
         for grid in [1, 2, 2, 3] {
-            ledger.record(&launch(7, grid, 256), |_| {
+            ledger.record(&launch(7, grid, 256), 1, |_| {
                 asked.set(asked.get() + 1);
                 Some(100.0)
             });
         }
-        ledger.record(&launch(7, 1, 128), |_| None);
+        ledger.record(&launch(7, 1, 128), 1, |_| None);
         assert_eq!(asked.get(), 1);
         assert_eq!(
             drained(&ledger),
@@ -145,9 +150,9 @@ mod tests {
     #[test]
     fn a_handle_that_changed_hands_is_another_kernel() {
         let ledger = Box::new(Ledger::new());
-        ledger.record(&launch(7, 1, 256), |_| Some(100.0));
+        ledger.record(&launch(7, 1, 256), 1, |_| Some(100.0));
         ledger.forget_functions();
-        ledger.record(&launch(7, 1, 256), |_| Some(25.0));
+        ledger.record(&launch(7, 1, 256), 1, |_| Some(25.0));
         assert_eq!(drained(&ledger), [(Some(25.0), 1), (Some(100.0), 1)]);
     }
 
@@ -155,14 +160,14 @@ mod tests {
     fn launches_that_find_no_room_are_counted_and_idle_shapes_make_room_for_new_ones() {
         let ledger = Box::new(Ledger::new());
         for function in 0..3 * SHAPES as u64 {
-            ledger.record(&launch(function * 16, 1, 256), |_| Some(50.0));
+            ledger.record(&launch(function * 16, 1, 256), 1, |_| Some(50.0));
         }
         let mut counted = 0;
         let first = ledger.drain(|_, _, launches| counted += launches);
         assert!(first.unfitted > 0 && first.shapes > SHAPES / 2);
         assert_eq!(counted + first.unfitted, 3 * SHAPES as u64);
         ledger.drain(|_, _, _| {});
-        ledger.record(&launch(1, 1, 64), |_| Some(50.0));
+        ledger.record(&launch(1, 1, 64), 1, |_| Some(50.0));
         let second = ledger.drain(|_, _, _| {});
         assert_eq!(second, Drained { unfitted: 0, shapes: 1 });
     }

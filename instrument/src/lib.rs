@@ -24,6 +24,7 @@ pub mod driver;
 pub mod dynamic_library;
 pub mod estimator;
 pub mod exit;
+pub mod graphs;
 pub mod guard;
 pub mod health;
 pub mod launch;

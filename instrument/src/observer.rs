@@ -10,6 +10,7 @@ use warpgauge_wire::{Function, FunctionSet};
 
 use crate::contexts::Contexts;
 use crate::driver::{Driver, DriverError};
+use crate::graphs::Graphs;
 use crate::launch::{KEY_WORDS, Launch};
 use crate::ledger::{Drained, Ledger};
 use crate::meter::Meter;
@@ -19,6 +20,7 @@ use crate::window::{Entering, Window};
 
 static LEDGER: Ledger = Ledger::new();
 static WINDOW: Window = Window::new();
+static GRAPHS: Graphs = Graphs::new();
 static CONTEXTS: Contexts = Contexts::new();
 static METER: OnceLock<Meter> = OnceLock::new();
 static DRIVER: OnceLock<Driver> = OnceLock::new();
@@ -78,8 +80,37 @@ pub fn leaving(mark: u64, context: u64, accepted: bool) {
 }
 
 /// A launch that the driver has accepted and that has not returned to its caller.
-pub fn launched(launch: &Launch) {
-    LEDGER.record(launch, occupancy);
+pub fn launched(arrival: &Arrival) {
+    if WINDOW.is_capturing_anywhere()
+        && DRIVER.get().is_some_and(|driver| driver.is_capturing(arrival.stream) == Ok(true))
+    {
+        // It went into a graph; what runs is the graph.
+        return;
+    }
+    LEDGER.record(&arrival.launch, 1, occupancy);
+}
+
+/// The graphs of this process.
+pub fn graphs() -> &'static Graphs {
+    &GRAPHS
+}
+
+/// A graph is about to be launched: its kernels would count in a window that is open.
+pub fn graph_enters(context: u64) {
+    WINDOW.other_work(context);
+}
+
+/// A graph was instantiated or updated.
+pub fn graph_instantiated(executable: u64, graph: u64) {
+    if let Some(driver) = DRIVER.get() {
+        GRAPHS.instantiated(executable, graph, driver);
+    }
+}
+
+/// A graph was launched, and the launch has not returned to its caller.
+pub fn graph_launched(executable: u64, context: u64) {
+    WINDOW.other_work(context);
+    GRAPHS.launched(executable, context, |launch, times| LEDGER.record(launch, times, occupancy));
 }
 
 fn occupancy(launch: &Launch) -> Option<f64> {

@@ -11,6 +11,7 @@ use warpgauge_wire::FunctionSet;
 use crate::control::{Control, Look};
 use crate::cupti::{Cupti, CuptiError, Subscription};
 use crate::driver::{Driver, DriverError};
+use crate::graphs::Unseen;
 use crate::guard;
 use crate::health::{Health, Report};
 use crate::lifecycle::{LIFECYCLE, State};
@@ -81,6 +82,7 @@ struct Said {
     unfitted: bool,
     refusal: bool,
     slot_taken: bool,
+    graphs: Vec<Unseen>,
 }
 
 /// Why nothing can be measured.
@@ -213,6 +215,7 @@ impl Session {
         };
         let cupti = self.cupti.insert(cupti);
         observer::measure(self.listed, driver);
+        observer::graphs().forget();
         // Before the first callback, which would not be counted otherwise.
         if !LIFECYCLE.change(State::Armed, State::Measuring) {
             return Ok(());
@@ -394,6 +397,12 @@ impl Session {
     }
 
     fn say_what_is_missing(&mut self, unfitted: u64) {
+        for unseen in observer::graphs().unseen() {
+            if !self.said.graphs.contains(&unseen) {
+                self.said.graphs.push(unseen);
+                self.log.say(unseen.meaning());
+            }
+        }
         if unfitted > 0 && !self.said.unfitted {
             self.said.unfitted = true;
             self.log.say("more launch shapes than the ledger holds: some count as launches alone");

@@ -221,6 +221,12 @@ impl Window {
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| count.checked_sub(1));
     }
 
+    /// Whether any stream is being captured.
+    #[must_use]
+    pub fn is_capturing_anywhere(&self) -> bool {
+        self.captures.load(Ordering::Relaxed) > 0
+    }
+
     /// A context is about to be destroyed.
     pub fn context_destroyed(&self, context: u64) {
         if self.is_open() && self.context.load(Ordering::Acquire) == context {

@@ -58,7 +58,7 @@ fn recording_a_launch_allocates_nothing_known_or_new_fitting_or_not() {
                 cluster: 1,
                 config: std::ptr::null(),
             };
-            LEDGER.record(&launch, |_| Some(f64::from(round)));
+            LEDGER.record(&launch, 1, |_| Some(f64::from(round)));
         }
     }
     assert_eq!(ALLOCATIONS.get(), before);

@@ -220,3 +220,26 @@ fn the_health_file_tells_what_is_measured_and_goes_with_the_process() {
         .collect();
     assert_eq!(left, [""; 0]);
 }
+
+#[test]
+fn several_devices_are_measured_each_with_its_own_context() {
+    let world = World::new().unwrap();
+    let devices = "device\ndevice warps=48\nkernel saxpy registers=32 instructions=12\n";
+    let host = sampled(&world, &["--mode=devices", "--devices=2", "--seconds=1", "--rate=500"])
+        .env("STANDIN_CUDA_SCRIPT", world.script(devices).unwrap());
+    let mut host = host.start_listed("0,1").unwrap();
+    let pid = host.pid();
+    host.wait_until_ready_after_report().unwrap();
+    let health = eventually("both devices are in the health file", || {
+        let health = world.health_of(pid)?;
+        Ok(health.filter(|health| health["devices"].as_array().is_some_and(|all| all.len() == 2)))
+    })
+    .unwrap();
+    host.go_on().unwrap();
+    let outcome = host.finish().unwrap();
+    let published = world.published_by(pid).unwrap();
+    assert_eq!(published.instructions, Some(outcome.instructions()));
+    let of = |index: usize| health["devices"][index]["launches"].as_u64().unwrap();
+    assert!(of(0) > 0 && of(1) > 0 && of(0) + of(1) <= outcome.launches());
+    assert_eq!(published.launches, outcome.launches());
+}

@@ -10,7 +10,8 @@ use std::ffi::c_void;
 
 use crate::cupti::types::{
     API_ENTER, API_EXIT, CLUSTER_DIMENSION, CallbackData, LaunchAttribute, LaunchConfig,
-    LaunchExParams, LaunchParams, ResourceData, capture_id, domain, launch_id, resource_id,
+    LaunchExParams, LaunchParams, ResourceData, capture_id, domain, graph_id, launch_id,
+    resource_id,
 };
 use crate::guard::{Entry, guard};
 use crate::launch::Launch;
@@ -97,6 +98,12 @@ unsafe fn on_driver_call(id: u32, data: *const CallbackData) {
     if params.is_null() {
         return;
     }
+    if is_about_graphs(id) {
+        // SAFETY: before the call its result is not looked at; the parameters are its own.
+        let accepted = site == API_EXIT && unsafe { succeeded(data) };
+        // SAFETY: as above.
+        return unsafe { on_graph_call(id, site, accepted, context, params.cast()) };
+    }
     // SAFETY: the parameters are those of the call.
     let arrival = || unsafe { arrival(id, context, params) };
     if site == API_ENTER {
@@ -110,11 +117,58 @@ unsafe fn on_driver_call(id: u32, data: *const CallbackData) {
     // SAFETY: the call has returned.
     let accepted = unsafe { succeeded(data) };
     if accepted && let Some(arrival) = arrival() {
-        observer::launched(&arrival.launch);
+        observer::launched(&arrival);
     }
     if !mark.is_null() {
         // SAFETY: not null, and the word that the entry wrote.
         observer::leaving(unsafe { mark.read() }, context, accepted);
+    }
+}
+
+fn is_about_graphs(id: u32) -> bool {
+    // One comparison for what is launched most.
+    !launch_id::PLAIN.contains(&id)
+        && (graph_id::LAUNCH.contains(&id)
+            || graph_id::INSTANTIATE.contains(&id)
+            || graph_id::UPDATE.contains(&id)
+            || graph_id::SET_PARAMS.contains(&id)
+            || id == graph_id::DESTROY)
+}
+
+/// # Safety
+/// `params` are those of call `id`: handles, of which the first is an executable graph, or where an
+/// instantiation puts it, and the second of an instantiation or an update the graph.
+unsafe fn on_graph_call(id: u32, site: u32, accepted: bool, context: u64, params: *const u64) {
+    // SAFETY: every one of these structures begins with a handle or a pointer.
+    let executable = unsafe { params.read() };
+    if site == API_ENTER {
+        if graph_id::LAUNCH.contains(&id) {
+            observer::graph_enters(context);
+        } else if id == graph_id::DESTROY {
+            observer::graphs().destroyed(executable);
+        }
+        return;
+    }
+    if !accepted {
+        return;
+    }
+    if graph_id::LAUNCH.contains(&id) {
+        observer::graph_launched(executable, context);
+    } else if graph_id::INSTANTIATE.contains(&id) {
+        let place = executable as *const u64;
+        if !place.is_null() {
+            // SAFETY: the call has put the executable graph there.
+            let executable = unsafe { place.read() };
+            // SAFETY: the second of these structures' fields is the graph.
+            let [_, graph] = unsafe { params.cast::<[u64; 2]>().read() };
+            observer::graph_instantiated(executable, graph);
+        }
+    } else if graph_id::UPDATE.contains(&id) {
+        // SAFETY: as above.
+        let [_, graph] = unsafe { params.cast::<[u64; 2]>().read() };
+        observer::graph_instantiated(executable, graph);
+    } else if graph_id::SET_PARAMS.contains(&id) {
+        observer::graphs().changed();
     }
 }
 

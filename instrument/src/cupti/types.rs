@@ -45,6 +45,20 @@ pub mod launch_id {
     pub const PER_THREAD_STREAM: [u32; 3] = [442, 478, 653];
 }
 
+/// Callback ids of the driver API: graphs.
+pub mod graph_id {
+    /// `cuGraphLaunch` and its variant for per-thread default streams.
+    pub const LAUNCH: [u32; 2] = [514, 515];
+    /// `cuGraphInstantiate` in all its versions; their parameters begin alike.
+    pub const INSTANTIATE: [u32; 5] = [513, 578, 643, 656, 657];
+    /// `cuGraphExecUpdate` and `_v2`.
+    pub const UPDATE: [u32; 2] = [561, 696];
+    /// `cuGraphExecKernelNodeSetParams`, `_v2` and `cuGraphExecNodeSetParams`.
+    pub const SET_PARAMS: [u32; 3] = [538, 692, 714];
+    /// `cuGraphExecDestroy`.
+    pub const DESTROY: u32 = 516;
+}
+
 /// Callback ids of the driver API: streams that are captured into graphs. All variants of a name,
 /// for per-thread default streams and of later versions.
 pub mod capture_id {
@@ -79,7 +93,14 @@ pub const CALLBACKS: [(u32, u32); 9] = [
 
 /// Callbacks of the driver API that an older CUPTI does not know, and neither does its driver.
 pub fn callbacks_if_known() -> impl Iterator<Item = u32> {
-    capture_id::BEGIN.into_iter().chain(capture_id::END)
+    capture_id::BEGIN
+        .into_iter()
+        .chain(capture_id::END)
+        .chain(graph_id::LAUNCH)
+        .chain(graph_id::INSTANTIATE)
+        .chain(graph_id::UPDATE)
+        .chain(graph_id::SET_PARAMS)
+        .chain([graph_id::DESTROY])
 }
 
 /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`.
@@ -100,6 +121,14 @@ layout!(
     callbackSite at 0, functionName at 8, functionParams at 16, functionReturnValue at 24,
     symbolName at 32, context at 40, contextUid at 48, correlationData at 56, correlationId at 64
 );
+layout!(cupti::cuGraphInstantiateWithFlags_params_st, 24, phGraphExec at 0, hGraph at 8);
+layout!(cupti::cuGraphInstantiateWithParams_params_st, 24, phGraphExec at 0, hGraph at 8);
+layout!(cupti::cuGraphInstantiate_params_st, 40, phGraphExec at 0, hGraph at 8);
+layout!(cupti::cuGraphExecDestroy_params_st, 8, hGraphExec at 0);
+layout!(cupti::cuGraphLaunch_params_st, 16, hGraph at 0);
+layout!(cupti::cuGraphLaunch_ptsz_params_st, 16, hGraphExec at 0);
+layout!(cupti::cuGraphExecUpdate_params_st, 32, hGraphExec at 0, hGraph at 8);
+layout!(cupti::cuGraphExecUpdate_v2_params_st, 24, hGraphExec at 0, hGraph at 8);
 layout!(ResourceData, 24, context at 0);
 layout!(
     LaunchParams, 64,
@@ -154,6 +183,21 @@ const _: () = {
     assert!(
         resource_id::MODULE_UNLOAD_STARTING
             == cupti::CUpti_CallbackIdResource::CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING as u32
+    );
+    assert!(
+        graph_id::LAUNCH[0] == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch as u32
+            && graph_id::LAUNCH[1] == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz as u32
+            && graph_id::INSTANTIATE[0] == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate as u32
+            && graph_id::INSTANTIATE[1] == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate_v2 as u32
+            && graph_id::INSTANTIATE[2]
+                == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags as u32
+            && graph_id::INSTANTIATE[3]
+                == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams as u32
+            && graph_id::INSTANTIATE[4]
+                == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams_ptsz as u32
+            && graph_id::UPDATE[0] == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphExecUpdate as u32
+            && graph_id::UPDATE[1] == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphExecUpdate_v2 as u32
+            && graph_id::DESTROY == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphExecDestroy as u32
     );
     assert!(
         resource_id::MODULE_LOADED

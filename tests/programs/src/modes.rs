@@ -12,6 +12,7 @@ use nix::unistd::{ForkResult, execv, fork};
 
 use crate::arguments::{Arguments, Mode, Pause};
 use crate::driver::{Driver, DriverError, Handle};
+use crate::graph::launch_graphs;
 use crate::launcher::launch_all;
 use crate::report::Report;
 
@@ -31,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), RunError> {
     let driver = Driver::load()?;
     pause(arguments, Pause::Init);
     driver.init()?;
-    let context = driver.context()?;
+    let context = driver.context(0)?;
     driver.enter(context)?;
     pause(arguments, Pause::Launch);
     let mut report = Report::new(arguments.kernels.len());
@@ -42,6 +43,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), RunError> {
         }
         Mode::Threads => {
             launch_in_threads(&driver, context, arguments, &mut report)?;
+            report.print(&arguments.kernels, driver.executed_instructions());
+        }
+        Mode::Graph | Mode::Capture => {
+            launch_graphs(&driver, arguments, &mut report)?;
+            report.print(&arguments.kernels, driver.executed_instructions());
+        }
+        Mode::Devices => {
+            for ordinal in 0..arguments.devices {
+                let context = driver.context(ordinal)?;
+                launch_all(&driver, context, arguments, arguments.launches, &mut report)?;
+            }
             report.print(&arguments.kernels, driver.executed_instructions());
         }
         Mode::Fork => fork_half_way(&driver, context, arguments, &mut report)?,
