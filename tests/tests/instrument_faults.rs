@@ -108,6 +108,19 @@ fn a_window_over_the_limit_is_the_last_one() {
     assert_eq!(world.published_by(outcome.pid).unwrap().launches, outcome.launches());
 }
 
+/// Nothing more is asked of CUPTI about a context that is gone.
+#[test]
+fn a_context_that_is_destroyed_inside_a_window_is_left_alone() {
+    let world = World::new().unwrap();
+    let host = world.host(&COUNTED).env("STANDIN_CUPTI_FAULT", "context-gone");
+    let host = host.env("WARPGAUGE_WINDOW_INTERVAL", "0.01");
+    let outcome = host.start_listed("0,1").unwrap().finish().unwrap();
+    assert_eq!((outcome.status.code(), outcome.errors.as_str()), (Some(9), ""));
+    let published = world.published_by(outcome.pid).unwrap();
+    assert_eq!((published.instructions, published.launches), (None, outcome.launches()));
+    assert_eq!(world.cupti_log().unwrap(), ["subscribe"], "no call is out of order");
+}
+
 #[test]
 fn a_metric_that_a_device_lacks_ends_its_function_alone() {
     let world = World::new().unwrap();

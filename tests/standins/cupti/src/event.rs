@@ -59,6 +59,23 @@ pub(crate) unsafe extern "C" fn on_event(event: *const Event) {
 /// `CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING` (cupti_callbacks.h).
 const CONTEXT_DESTROY_STARTING: u32 = 2;
 
+/// Says that a context is about to be destroyed.
+pub(crate) fn announce_end_of_context(context: usize) {
+    deliver(&Event {
+        domain: DOMAIN_RESOURCE,
+        cbid: CONTEXT_DESTROY_STARTING,
+        site: 0,
+        function_name: ptr::null(),
+        function_params: ptr::null(),
+        return_value: ptr::null_mut(),
+        symbol_name: ptr::null(),
+        context: context as *mut c_void,
+        context_uid: 0,
+        correlation_id: 0,
+        correlation_data: ptr::null_mut(),
+    });
+}
+
 fn deliver(event: &Event) {
     let Some((callback, user_data)) = listener(event.domain, event.cbid) else { return };
     let user_data = user_data as *mut c_void;

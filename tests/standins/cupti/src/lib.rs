@@ -17,6 +17,7 @@
 //! STANDIN_CUPTI_FAULT=fits=2          a configuration takes two metrics and no more
 //! STANDIN_CUPTI_FAULT=lazy-zeros      kernels that are patched lazily count nothing
 //! STANDIN_CUPTI_FAULT=zeros           no kernel counts anything
+//! STANDIN_CUPTI_FAULT=context-gone    a context is destroyed as soon as it is enabled
 //! STANDIN_CUPTI_FAULT=slow-window=50  patching takes that many milliseconds
 //! STANDIN_CUPTI_OTHER_TOOL=FILE       another tool has the slot while there is such a file
 //! STANDIN_CUPTI_LOG=FILE              a line for each subscribe, unsubscribe and finalize, and for

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use nix::libc;
 
+use crate::event::announce_end_of_context;
 use crate::fault::{fault, log};
 use crate::interface::Execution;
 use crate::result::{
@@ -321,7 +322,7 @@ unsafe extern "C" fn cuptiSassMetricsEnable(params: *mut c_void) -> CUptiResult 
         std::thread::sleep(Duration::from_millis(milliseconds.into()));
     }
     // SAFETY: the C interface asks for this structure.
-    unsafe {
+    let outcome = unsafe {
         call("sass-enable", params.cast::<Enable>(), 25, |params, state| {
             if state.config.is_none() || state.enabled.contains_key(&params.context) {
                 return Err(INVALID_OPERATION);
@@ -336,7 +337,14 @@ unsafe extern "C" fn cuptiSassMetricsEnable(params: *mut c_void) -> CUptiResult 
             state.enabled.insert(params.context, enabled);
             Ok(())
         })
+    };
+    if outcome == SUCCESS && fault("context-gone").is_some() {
+        // SAFETY: not null, or the call would have failed.
+        let context = unsafe { (*params.cast::<Enable>()).context };
+        announce_end_of_context(context);
+        context_destroyed(context);
     }
+    outcome
 }
 
 #[unsafe(no_mangle)]
