@@ -54,13 +54,13 @@ fn launch(bencher: Bencher<'_, '_>, callback: Callback) {
 }
 
 /// Four launches: an empty callback, for comparison.
-#[divan::bench(threads = [1, 2])]
+#[divan::bench(threads = [1, 2], sample_size = 1000)]
 fn four_launches_with_an_empty_callback(bencher: Bencher<'_, '_>) {
     launch(bencher, empty);
 }
 
 /// Four launches: ours.
-#[divan::bench(threads = [1, 2])]
+#[divan::bench(threads = [1, 2], sample_size = 1000)]
 fn four_launches_that_are_counted(bencher: Bencher<'_, '_>) {
     launch(bencher, on_callback);
 }

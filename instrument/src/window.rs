@@ -413,7 +413,8 @@ impl Default for Window {
 /// the very thread which we hold up has yet to launch.
 #[must_use]
 pub fn is_collective(name: &[u8]) -> bool {
-    const FAMILIES: [&[u8]; 5] = [b"nccl", b"rccl", b"nvshmem", b"msccl", b"allreduce"];
+    const FAMILIES: [&[u8]; 7] =
+        [b"nccl", b"rccl", b"nvshmem", b"msccl", b"deep_ep", b"allreduce", b"cross_device_reduce"];
     FAMILIES
         .iter()
         .any(|family| name.windows(family.len()).any(|part| part.eq_ignore_ascii_case(family)))
@@ -423,4 +424,89 @@ pub fn is_collective(name: &[u8]) -> bool {
 #[must_use]
 pub fn hash(shape: &[u64; KEY_WORDS]) -> u64 {
     crate::ledger::hash(shape) | 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instructions() -> FunctionSet {
+        [Function::Instructions].into_iter().collect()
+    }
+
+    #[test]
+    fn kernels_of_communication_libraries_are_known_by_their_names() {
+        for name in [
+            "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+            "_ZN4vllm23cross_device_reduce_1stageI6__halfLi2EEEv",
+            "nvshmemi_barrier",
+        ] {
+            assert!(is_collective(name.as_bytes()), "{name}");
+        }
+        for name in ["saxpy", "_Z4gemmPfS_S_", ""] {
+            assert!(!is_collective(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_window_is_armed_once_and_can_be_disarmed_until_it_opens() {
+        let window = Window::new();
+        assert!(window.disarm(), "an idle one needs nothing");
+        assert!(window.arm([1].into_iter(), instructions(), true));
+        assert!(!window.arm([2].into_iter(), instructions(), true));
+        assert!(window.disarm());
+        assert!(window.arm([2].into_iter(), instructions(), true));
+        assert_eq!(window.take(), None);
+    }
+
+    /// A launch that entered before a window opened and leaves after it may have run inside.
+    #[test]
+    fn a_launch_on_its_way_when_a_window_opens_disturbs_it() {
+        let window = Window::new();
+        let mark = window.entering(16, || None);
+        // As `open` does it.
+        window.context.store(16, Ordering::Release);
+        window.opened.store(1, Ordering::Release);
+        window.state.store(BUSY, Ordering::Release);
+        let outcome = Outcome {
+            shape: [0; KEY_WORDS],
+            device: 0,
+            functions: instructions(),
+            took: Duration::ZERO,
+            result: Ok(Counters::default()),
+        };
+        *window.record.lock().unwrap() =
+            Some(Record { number: 1, opened_at: Instant::now(), outcome });
+        window.state.store(DONE, Ordering::Release);
+        window.leaving(mark, 16, true, None, None);
+        assert_eq!(window.take().unwrap().result, Err(Refusal::Disturbed));
+    }
+
+    #[test]
+    fn launches_into_other_contexts_do_not_disturb() {
+        let window = Window::new();
+        window.context.store(16, Ordering::Release);
+        window.opened.store(1, Ordering::Release);
+        window.state.store(BUSY, Ordering::Release);
+        let mark = window.entering(32, || None);
+        window.leaving(mark, 32, true, None, None);
+        window.other_work(32);
+        assert_eq!(window.disturbed.load(Ordering::Acquire), 0);
+        let mark = window.entering(16, || None);
+        assert_eq!(mark & OPENED, 0);
+        assert_eq!(window.disturbed.load(Ordering::Acquire), 1);
+    }
+
+    #[test]
+    fn captures_are_counted_and_one_from_before_we_looked_is_not() {
+        let window = Window::new();
+        window.capture_ended();
+        assert!(!window.is_capturing_anywhere());
+        window.capture_begins();
+        window.capture_begins();
+        window.capture_ended();
+        assert!(window.is_capturing_anywhere());
+        window.capture_ended();
+        assert!(!window.is_capturing_anywhere());
+    }
 }
