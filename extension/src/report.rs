@@ -6,9 +6,9 @@ use serde::Serialize;
 use warpgauge_wire::Function;
 
 use crate::aggregate::{Distribution, Tally};
+use crate::control::RuntimeConfigOutcome;
 use crate::listing::ListedProcess;
 use crate::measurements::Claim;
-use crate::pass::RuntimeConfigOutcome;
 
 /// Everything that one pass did.
 #[derive(Debug, Clone, Serialize)]
