@@ -17,6 +17,7 @@
 //!
 //! It is a guest: no fault of its own may be seen by the host program ([`mod@guard`]).
 
+pub mod collective;
 pub mod contexts;
 pub mod control;
 pub mod cupti;

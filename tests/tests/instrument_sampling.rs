@@ -72,10 +72,10 @@ fn kernels_whose_work_depends_on_data_are_estimated_within_the_bound() {
     assert!(error < 3.0 * 0.075, "{error}");
 }
 
-/// Work that grows fourfold while it is measured. Each interval of a second is published with a mean that lags
-/// by at most 7 measurements; with a shape that surprises measured every 20 ms that is 7 x 20 ms of
-/// drift, and the end of an interval stands for its beginning: half a second of drift. Together
-/// 0.64 s of 3 s x 300 %, compared with a mean of 250 %.
+/// Work that grows fourfold while it is measured. Each interval of a second is published with a
+/// mean that lags by at most 7 measurements; with a shape that surprises measured every 20 ms that
+/// is 7 x 20 ms of drift, and the end of an interval stands for its beginning: half a second of
+/// drift. Together 0.64 s of 3 s x 300 %, compared with a mean of 250 %.
 #[test]
 fn kernels_whose_work_drifts_are_followed_within_the_bound() {
     let script = "device\nkernel saxpy instructions=1000 drift=0.001\n";
