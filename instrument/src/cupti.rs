@@ -5,12 +5,16 @@
 //! types        layouts of what CUPTI hands over, checked when this is compiled
 //! subscriber   taking CUPTI's slot and giving it back
 //! callbacks    what happens on the host's threads
+//! sass         counting by code patched into kernels, and sass_types, its structures
 //! ```
 
 pub mod callbacks;
+pub mod sass;
+pub mod sass_types;
 pub mod subscriber;
 pub mod symbols;
 pub mod types;
 
+pub use self::sass::{FailedCall, Sass, SassCall, SassError};
 pub use self::subscriber::Subscription;
 pub use self::symbols::{Cupti, CuptiError};

@@ -4,13 +4,17 @@
 //! they do not know.
 #![allow(unsafe_code, reason = "the driver is a C library")]
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
 
-use cudarc::driver::sys::{CUdevice_attribute, CUfunction, CUlaunchConfig};
+use cudarc::driver::sys::{
+    CUDA_KERNEL_NODE_PARAMS, CUdevice_attribute, CUfunction, CUlaunchConfig,
+};
 
 use crate::dynamic_library::{DynamicLibrary, MissingSymbol};
 
 type CUresult = c_int;
+type NameOf = unsafe extern "C" fn(*mut *const c_char, *mut c_void) -> CUresult;
 type MaxActiveClusters =
     unsafe extern "C" fn(*mut c_int, CUfunction, *const CUlaunchConfig) -> CUresult;
 
@@ -23,6 +27,43 @@ pub struct Driver {
     max_active_blocks: unsafe extern "C" fn(*mut c_int, CUfunction, c_int, usize) -> CUresult,
     /// Missing before CUDA 11.8.
     max_active_clusters: Option<MaxActiveClusters>,
+    synchronize: unsafe extern "C" fn() -> CUresult,
+    is_capturing: unsafe extern "C" fn(*mut c_void, *mut u32) -> CUresult,
+    /// Both missing before CUDA 12.3.
+    function_name: Option<NameOf>,
+    kernel_name: Option<NameOf>,
+    graphs: Option<GraphCalls>,
+}
+
+/// The calls that tell what is in a graph (cuda.h, CUDA 12).
+#[derive(Debug, Clone, Copy)]
+struct GraphCalls {
+    nodes: unsafe extern "C" fn(u64, *mut u64, *mut usize) -> CUresult,
+    node_type: unsafe extern "C" fn(u64, *mut u32) -> CUresult,
+    kernel_params: unsafe extern "C" fn(u64, *mut CUDA_KERNEL_NODE_PARAMS) -> CUresult,
+    child: unsafe extern "C" fn(u64, *mut u64) -> CUresult,
+}
+
+/// A node of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GraphNode {
+    /// A kernel, as in a [`crate::launch::Launch`].
+    Kernel {
+        /// The kernel's handle.
+        function: u64,
+        /// Blocks along x, y and z.
+        grid: [u32; 3],
+        /// Threads of a block along x, y and z.
+        block: [u32; 3],
+        /// Dynamic shared memory in bytes per block.
+        shared: u32,
+    },
+    /// Another graph, by its handle.
+    Child(u64),
+    /// A node behind which the device decides what runs.
+    Conditional,
+    /// No kernel.
+    Other,
 }
 
 /// Why the driver is of no use.
@@ -69,6 +110,15 @@ impl Driver {
             }?,
             // SAFETY: the type is that of cuda.h.
             max_active_clusters: unsafe { library.function(c"cuOccupancyMaxActiveClusters") }.ok(),
+            // SAFETY: the type is that of cuda.h.
+            synchronize: unsafe { library.function(c"cuCtxSynchronize") }?,
+            // SAFETY: the type is that of cuda.h, with the enumeration as a number.
+            is_capturing: unsafe { library.function(c"cuStreamIsCapturing") }?,
+            // SAFETY: the type is that of cuda.h; a CUfunction is a pointer.
+            function_name: unsafe { library.function(c"cuFuncGetName") }.ok(),
+            // SAFETY: the type is that of cuda.h; a CUkernel is a pointer.
+            kernel_name: unsafe { library.function(c"cuKernelGetName") }.ok(),
+            graphs: GraphCalls::of(library).ok(),
         })
     }
 
@@ -151,4 +201,115 @@ impl Driver {
         checked("cuOccupancyMaxActiveClusters", code)?;
         Ok(u32::try_from(clusters).ok())
     }
+
+    /// Waits until everything launched in the current context has run.
+    ///
+    /// # Errors
+    /// What `cuCtxSynchronize` returned: a fault of a kernel shows here as well.
+    pub fn synchronize(&self) -> Result<(), DriverError> {
+        // SAFETY: the function has the type of cuda.h.
+        checked("cuCtxSynchronize", unsafe { (self.synchronize)() })
+    }
+
+    /// Whether launches into a stream are being captured into a graph instead of run.
+    ///
+    /// # Errors
+    /// What `cuStreamIsCapturing` returned.
+    pub fn is_capturing(&self, stream: u64) -> Result<bool, DriverError> {
+        let mut status = 0;
+        // SAFETY: the pointer may be written; the stream is being launched into, so it is alive.
+        let code = unsafe { (self.is_capturing)(stream as *mut c_void, &raw mut status) };
+        checked("cuStreamIsCapturing", code)?;
+        Ok(status != 0)
+    }
+
+    /// Gives the linker's name of a kernel to `read`; `None` where the driver is too old to tell.
+    pub fn with_name<T>(&self, function: u64, read: impl FnOnce(&CStr) -> T) -> Option<T> {
+        // What is launched may be a CUkernel in the place of a CUfunction.
+        let known = [self.function_name, self.kernel_name].into_iter().flatten();
+        for name_of in known {
+            let mut name = ptr::null();
+            // SAFETY: the pointer may be written; the function is being launched, so it is alive.
+            let code = unsafe { name_of(&raw mut name, function as *mut c_void) };
+            if code == 0 && !name.is_null() {
+                // SAFETY: a C string that lives as long as the kernel's module.
+                return Some(read(unsafe { CStr::from_ptr(name) }));
+            }
+        }
+        None
+    }
+
+    /// What is in a graph, node by node; a node that cannot be read is `None`, and so is the whole
+    /// where the driver is too old or refuses.
+    #[must_use]
+    pub fn graph_nodes(&self, graph: u64) -> Option<Vec<Option<GraphNode>>> {
+        let calls = self.graphs?;
+        let mut count = 0;
+        // SAFETY: the graph was passed to the call that we are in; null asks for the number alone.
+        if unsafe { (calls.nodes)(graph, ptr::null_mut(), &raw mut count) } != 0 {
+            return None;
+        }
+        let mut nodes = vec![0; count];
+        // SAFETY: there is room for as many nodes as it says.
+        if unsafe { (calls.nodes)(graph, nodes.as_mut_ptr(), &raw mut count) } != 0 {
+            return None;
+        }
+        nodes.truncate(count);
+        Some(nodes.into_iter().map(|node| calls.read(node)).collect())
+    }
 }
+
+impl GraphCalls {
+    fn of(library: DynamicLibrary) -> Result<Self, MissingSymbol> {
+        Ok(Self {
+            // SAFETY: the type is that of cuda.h, with handles as the addresses that they are.
+            nodes: unsafe { library.function(c"cuGraphGetNodes") }?,
+            // SAFETY: as above, with the enumeration as a number.
+            node_type: unsafe { library.function(c"cuGraphNodeGetType") }?,
+            // SAFETY: as above.
+            kernel_params: unsafe { library.function(c"cuGraphKernelNodeGetParams_v2") }?,
+            // SAFETY: as above.
+            child: unsafe { library.function(c"cuGraphChildGraphNodeGetGraph") }?,
+        })
+    }
+
+    fn read(&self, node: u64) -> Option<GraphNode> {
+        /// `CUgraphNodeType`.
+        const KERNEL: u32 = 0;
+        const GRAPH: u32 = 4;
+        const CONDITIONAL: u32 = 13;
+        let mut kind = 0;
+        // SAFETY: the node is of a graph that is alive; the pointer may be written.
+        if unsafe { (self.node_type)(node, &raw mut kind) } != 0 {
+            return None;
+        }
+        match kind {
+            KERNEL => {
+                // SAFETY: the structure holds numbers and pointers alone, for which zero is a value.
+                let mut params: CUDA_KERNEL_NODE_PARAMS = unsafe { std::mem::zeroed() };
+                // SAFETY: the node is a kernel's; the structure may be written.
+                if unsafe { (self.kernel_params)(node, &raw mut params) } != 0 {
+                    return None;
+                }
+                let function =
+                    if params.func.is_null() { params.kern as u64 } else { params.func as u64 };
+                Some(GraphNode::Kernel {
+                    function,
+                    grid: [params.gridDimX, params.gridDimY, params.gridDimZ],
+                    block: [params.blockDimX, params.blockDimY, params.blockDimZ],
+                    shared: params.sharedMemBytes,
+                })
+            }
+            GRAPH => {
+                let mut child = 0;
+                // SAFETY: the node is a child graph's; the pointer may be written.
+                let code = unsafe { (self.child)(node, &raw mut child) };
+                (code == 0).then_some(GraphNode::Child(child))
+            }
+            CONDITIONAL => Some(GraphNode::Conditional),
+            _ => Some(GraphNode::Other),
+        }
+    }
+}
+
+const _: () = assert!(size_of::<CUDA_KERNEL_NODE_PARAMS>() == 72);

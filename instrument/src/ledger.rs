@@ -8,7 +8,7 @@ mod table;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-pub use self::table::Table;
+pub use self::table::{Table, hash};
 use crate::launch::{KEY_WORDS, Launch};
 
 const SHAPES: usize = 4096;
@@ -51,24 +51,34 @@ impl Ledger {
         }
     }
 
-    /// Counts a launch. `occupancy` is asked for a shape that was not seen before: percent, or
+    /// Counts a launch, or one that happens several `times` at once. `occupancy` is asked for a shape that was not seen before: percent, or
     /// `None` where it cannot be told.
-    pub fn record(&self, launch: &Launch, occupancy: impl FnOnce(&Launch) -> Option<f64>) {
+    pub fn record(
+        &self,
+        launch: &Launch,
+        times: u64,
+        occupancy: impl FnOnce(&Launch) -> Option<f64>,
+    ) {
         let generation = self.generation.load(Ordering::Acquire);
         let shape = launch.key(generation);
-        if self.shapes.count(&shape).is_some() {
+        if self.shapes.count(&shape, times).is_some() {
             return;
         }
         let same_blocks = Launch { grid: [0; 3], ..*launch }.key(generation);
-        let value = self.occupancies.count(&same_blocks).unwrap_or_else(|| {
+        let value = self.occupancies.count(&same_blocks, 1).unwrap_or_else(|| {
             let value = occupancy(launch).unwrap_or(f64::NAN).to_bits();
             // Where there is no room, the next launch asks again.
-            self.occupancies.insert(&same_blocks, value);
+            self.occupancies.insert(&same_blocks, value, 1);
             value
         });
-        if !self.shapes.insert(&shape, value) {
-            self.unfitted.fetch_add(1, Ordering::Relaxed);
+        if !self.shapes.insert(&shape, value, times) {
+            self.unfitted.fetch_add(times, Ordering::Relaxed);
         }
+    }
+
+    /// The key under which a launch is counted now.
+    pub fn shape_of(&self, launch: &Launch) -> [u64; KEY_WORDS] {
+        launch.key(self.generation.load(Ordering::Acquire))
     }
 
     /// Kernel handles may mean other kernels from now on: a module or a context goes, or has gone
@@ -77,13 +87,13 @@ impl Ledger {
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Takes everything out. `each` gets, for each shape, its occupancy in percent where it is known
-    /// and its number of launches. For one thread at a time.
-    pub fn drain(&self, mut each: impl FnMut(Option<f64>, u64)) -> Drained {
+    /// Takes everything out. `each` gets each shape, as [`Launch::key`], its occupancy in percent
+    /// where it is known, and its number of launches. For one thread at a time.
+    pub fn drain(&self, mut each: impl FnMut(&[u64; KEY_WORDS], Option<f64>, u64)) -> Drained {
         let crowded = self.shapes_crowded.load(Ordering::Relaxed);
-        let shapes = self.shapes.drain(crowded, |_, value, launches| {
+        let shapes = self.shapes.drain(crowded, |shape, value, launches| {
             let occupancy = f64::from_bits(value);
-            each((!occupancy.is_nan()).then_some(occupancy), launches);
+            each(shape, (!occupancy.is_nan()).then_some(occupancy), launches);
         });
         self.shapes_crowded.store(shapes > SHAPES / 2, Ordering::Relaxed);
         let crowded = self.occupancies_crowded.load(Ordering::Relaxed);
@@ -113,7 +123,7 @@ mod tests {
 
     fn drained(ledger: &Ledger) -> Vec<(Option<f64>, u64)> {
         let mut all = Vec::new();
-        ledger.drain(|occupancy, launches| all.push((occupancy, launches)));
+        ledger.drain(|_, occupancy, launches| all.push((occupancy, launches)));
         all.sort_by(|a, b| a.partial_cmp(b).unwrap());
         all
     }
@@ -123,12 +133,12 @@ mod tests {
         let ledger = Box::new(Ledger::new());
         let asked = Cell::new(0);
         for grid in [1, 2, 2, 3] {
-            ledger.record(&launch(7, grid, 256), |_| {
+            ledger.record(&launch(7, grid, 256), 1, |_| {
                 asked.set(asked.get() + 1);
                 Some(100.0)
             });
         }
-        ledger.record(&launch(7, 1, 128), |_| None);
+        ledger.record(&launch(7, 1, 128), 1, |_| None);
         assert_eq!(asked.get(), 1);
         assert_eq!(
             drained(&ledger),
@@ -140,9 +150,9 @@ mod tests {
     #[test]
     fn a_handle_that_changed_hands_is_another_kernel() {
         let ledger = Box::new(Ledger::new());
-        ledger.record(&launch(7, 1, 256), |_| Some(100.0));
+        ledger.record(&launch(7, 1, 256), 1, |_| Some(100.0));
         ledger.forget_functions();
-        ledger.record(&launch(7, 1, 256), |_| Some(25.0));
+        ledger.record(&launch(7, 1, 256), 1, |_| Some(25.0));
         assert_eq!(drained(&ledger), [(Some(25.0), 1), (Some(100.0), 1)]);
     }
 
@@ -150,15 +160,15 @@ mod tests {
     fn launches_that_find_no_room_are_counted_and_idle_shapes_make_room_for_new_ones() {
         let ledger = Box::new(Ledger::new());
         for function in 0..3 * SHAPES as u64 {
-            ledger.record(&launch(function * 16, 1, 256), |_| Some(50.0));
+            ledger.record(&launch(function * 16, 1, 256), 1, |_| Some(50.0));
         }
         let mut counted = 0;
-        let first = ledger.drain(|_, launches| counted += launches);
+        let first = ledger.drain(|_, _, launches| counted += launches);
         assert!(first.unfitted > 0 && first.shapes > SHAPES / 2);
         assert_eq!(counted + first.unfitted, 3 * SHAPES as u64);
-        ledger.drain(|_, _| {});
-        ledger.record(&launch(1, 1, 64), |_| Some(50.0));
-        let second = ledger.drain(|_, _| {});
+        ledger.drain(|_, _, _| {});
+        ledger.record(&launch(1, 1, 64), 1, |_| Some(50.0));
+        let second = ledger.drain(|_, _, _| {});
         assert_eq!(second, Drained { unfitted: 0, shapes: 1 });
     }
 }

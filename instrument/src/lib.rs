@@ -3,33 +3,46 @@
 //! `CUDA_INJECTION64_PATH` names it; the driver loads it inside `cuInit` and calls
 //! [`InitializeInjection`]. It reads its start-up settings ([`settings`]), then polls the runtime
 //! configuration ([`control`]). While the process is listed there, it sees every launch through
-//! CUPTI ([`cupti`]), counts it per launch shape ([`ledger`]) and leaves measurement files behind
-//! ([`publisher`]).
+//! CUPTI ([`cupti`]), counts it per launch shape ([`ledger`]), measures one launch now and then
+//! ([`window`], [`sampler`]) to stand for the others ([`estimator`]), and leaves measurement files
+//! behind ([`publisher`]).
 //!
 //! ```text
 //! cuInit ──> InitializeInjection ──> worker thread ── polls ──> control ──> subscribe / unsubscribe
 //!                                         │
 //! cuLaunchKernel ──> CUPTI callback ──> ledger ── drained by ──> tally ──> publisher ──> file
+//!                         │                            │           ^
+//!                         └──> window <── sampler <── estimator ───┘
 //! ```
 //!
 //! It is a guest: no fault of its own may be seen by the host program ([`mod@guard`]).
 
+pub mod collective;
+pub mod contexts;
 pub mod control;
 pub mod cupti;
 pub mod driver;
 pub mod dynamic_library;
+pub mod estimator;
 pub mod exit;
+pub mod graphs;
 pub mod guard;
+pub mod health;
 pub mod launch;
 pub mod ledger;
 pub mod lifecycle;
 pub mod log;
+pub mod meter;
+pub mod mps;
 pub mod observer;
 pub mod probes;
 pub mod publisher;
+pub mod sampler;
+pub mod sampling;
 pub mod session;
 pub mod settings;
 pub mod tally;
+pub mod window;
 pub mod worker;
 
 use std::ffi::c_int;

@@ -70,6 +70,21 @@ impl Publisher {
     }
 }
 
+/// Replaces a file, whole or not at all: written under its name and `.new`, then renamed.
+///
+/// # Errors
+/// [`PublishError`]; what was there before stands.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), PublishError> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let new = PathBuf::from(new);
+    // One that was left half written, by a process that had our pid.
+    let _removed = fs::remove_file(&new);
+    let written = write_new(&new, bytes)
+        .and_then(|()| fs::rename(&new, path).inspect_err(|_| drop(fs::remove_file(&new))));
+    written.map_err(|cause| PublishError { path: new, cause })
+}
+
 /// Tries anew where the file vanished on its way: another folder has taken the place of the one that
 /// it was written into.
 fn persist(

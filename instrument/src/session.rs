@@ -3,6 +3,7 @@
 //! There is one session in a process. Whoever holds it makes every call to CUPTI and writes every
 //! file, so none of this happens twice at a time.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use warpgauge_wire::FunctionSet;
@@ -10,14 +11,26 @@ use warpgauge_wire::FunctionSet;
 use crate::control::{Control, Look};
 use crate::cupti::{Cupti, CuptiError, Subscription};
 use crate::driver::{Driver, DriverError};
+use crate::graphs::Unseen;
 use crate::guard;
+use crate::health::{Health, Report};
 use crate::lifecycle::{LIFECYCLE, State};
 use crate::log::Log;
 use crate::observer;
 use crate::probes;
 use crate::publisher::Publisher;
+use crate::sampling::Sampling;
 use crate::settings::Settings;
 use crate::tally::Tally;
+
+/// How soon to look again whether a window has ended that stands in the way.
+const SOON: Duration = Duration::from_millis(10);
+
+/// How long to wait at most for such a window before CUPTI's slot is kept instead.
+const PATIENCE_WITH_WINDOW: Duration = Duration::from_secs(1);
+
+/// `CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`: another tool has the slot.
+const SLOT_TAKEN: u32 = 39;
 
 /// Where the worker stands when it takes a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,18 +52,37 @@ pub struct Session {
     tally: Tally,
     cupti: Option<Cupti>,
     subscription: Option<Subscription>,
+    sampling: Sampling,
+    health: Health,
+    /// What is listed, whether it can be followed or not.
+    listed: FunctionSet,
+    /// Why nothing is measured, where that is not the operator's wish.
+    reason: Option<String>,
+    seen: Seen,
     said: Said,
     failed_flushes: u64,
     next_poll: Instant,
     next_flush: Instant,
+    next_survey: Instant,
+    /// Whether the plan is new and windows have not got ready for it.
+    unprepared: bool,
+}
+
+/// Launches since the process was first listed.
+#[derive(Debug, Default)]
+struct Seen {
+    launches: u64,
+    unfitted: u64,
+    by_device: BTreeMap<u32, u64>,
 }
 
 /// What is said once in the life of a process.
 #[derive(Debug, Default)]
 struct Said {
-    unmeasurable: FunctionSet,
     unfitted: bool,
     refusal: bool,
+    slot_taken: bool,
+    graphs: Vec<Unseen>,
 }
 
 /// Why nothing can be measured.
@@ -72,10 +104,17 @@ impl Session {
             tally: Tally::default(),
             cupti: None,
             subscription: None,
+            sampling: Sampling::new(&settings, now),
+            health: Health::new(&settings.measurements_output_dir),
+            listed: FunctionSet::EMPTY,
+            reason: None,
+            seen: Seen::default(),
             said: Said::default(),
             failed_flushes: 0,
             next_poll: now,
             next_flush: now + settings.flush_interval,
+            next_survey: now,
+            unprepared: false,
             log,
             settings,
         }
@@ -89,44 +128,83 @@ impl Session {
         if let Some(entry) = guard::fault() {
             self.disable(&format!("a fault of this library in {entry:?}"));
         }
+        if self.is_leaving() {
+            self.follow(moment, now);
+            if self.is_leaving() {
+                return SOON;
+            }
+        }
         if now >= self.next_poll && LIFECYCLE.state() != State::Disabled {
-            self.poll(moment);
+            self.poll(moment, now);
             self.next_poll = now + self.settings.runtime_config_polling_interval;
+        }
+        self.prepare_sampling(moment);
+        let survey_interval = self.sampling.interval().filter(|_| self.subscription.is_some());
+        if now >= self.next_flush || (survey_interval.is_some() && now >= self.next_survey) {
+            self.survey(now);
+            self.next_survey = now + survey_interval.unwrap_or_default();
         }
         if now >= self.next_flush {
             self.flush();
+            self.report();
             self.next_flush = now + self.settings.flush_interval;
         }
-        self.next_poll.min(self.next_flush).saturating_duration_since(now)
+        let next = self.next_poll.min(self.next_flush);
+        let next = survey_interval.map_or(next, |_| next.min(self.next_survey));
+        next.saturating_duration_since(now)
     }
 
-    fn poll(&mut self, moment: Moment) {
+    /// Whether the process was taken off the list while a thread of it was in a window.
+    fn is_leaving(&self) -> bool {
+        self.listed.is_empty() && self.subscription.is_some()
+    }
+
+    fn poll(&mut self, moment: Moment, now: Instant) {
         match self.control.look() {
-            Look::Unchanged => {}
+            Look::Unchanged => {
+                let waits_for_slot = !self.listed.is_empty() && self.subscription.is_none();
+                if waits_for_slot {
+                    self.follow(moment, now);
+                }
+            }
             Look::Kept(why) => self.log.say(format_args!("{why}; the plan stays as it was")),
             Look::Plan(functions, notes) => {
                 for note in notes {
                     self.log.say(note);
                 }
-                self.follow(functions, moment);
+                self.listed = functions;
+                self.follow(moment, now);
             }
         }
     }
 
-    fn follow(&mut self, functions: FunctionSet, moment: Moment) {
-        self.say_what_is_not_measurable(functions);
-        let followed = match (functions.is_empty(), self.subscription.is_some()) {
+    fn follow(&mut self, moment: Moment, now: Instant) {
+        let followed = match (self.listed.is_empty(), self.subscription.is_some()) {
             (true, false) => Ok(()),
-            (true, true) => self.stop(),
-            (false, false) => self.start(functions, moment),
-            (false, true) => self.change(functions),
+            (true, true) => self.stop(now),
+            (false, false) => self.start(moment, now),
+            (false, true) => self.change(now),
         };
-        if let Err(obstacle) = followed {
-            self.disable(&obstacle.to_string());
+        match followed {
+            Ok(()) => {}
+            Err(Obstacle::Cupti(CuptiError::Call { code: SLOT_TAKEN, .. })) => self.wait_for_slot(),
+            Err(obstacle) => self.disable(&obstacle.to_string()),
         }
     }
 
-    fn start(&mut self, functions: FunctionSet, moment: Moment) -> Result<(), Obstacle> {
+    /// Another tool was there first: it may have the slot for as long as it likes.
+    fn wait_for_slot(&mut self) {
+        LIFECYCLE.change(State::Measuring, State::Armed);
+        let why = "another tool has CUPTI's only slot in this process";
+        self.reason = Some(why.to_owned());
+        if !self.said.slot_taken {
+            self.said.slot_taken = true;
+            self.log.say(format_args!("measuring nothing for now: {why}; trying again"));
+        }
+        self.report();
+    }
+
+    fn start(&mut self, moment: Moment, now: Instant) -> Result<(), Obstacle> {
         let driver = Driver::of_this_process()?;
         if moment == Moment::OwnThread {
             driver.wait_until_initialised()?;
@@ -136,30 +214,65 @@ impl Session {
             None => Cupti::find(self.settings.cupti_path.as_deref())?,
         };
         let cupti = self.cupti.insert(cupti);
-        observer::measure(functions, driver);
+        observer::measure(self.listed, driver);
+        observer::graphs().forget();
         // Before the first callback, which would not be counted otherwise.
         if !LIFECYCLE.change(State::Armed, State::Measuring) {
             return Ok(());
         }
         self.subscription = Some(Subscription::take(cupti)?);
         let Cupti { file, version, .. } = cupti;
-        self.log.say(format_args!("listed for {functions}: measuring through {file} ({version})"));
+        let listed = self.listed;
+        self.log.say(format_args!("listed for {listed}: measuring through {file} ({version})"));
+        self.reason = None;
+        self.said.slot_taken = false;
+        self.sampling.list(self.listed);
+        self.unprepared = true;
+        self.next_survey = now;
         Ok(())
     }
 
-    fn change(&mut self, functions: FunctionSet) -> Result<(), Obstacle> {
-        observer::measure(functions, Driver::of_this_process()?);
-        self.log.say_details(format_args!("listed for {functions}"));
+    fn change(&mut self, now: Instant) -> Result<(), Obstacle> {
+        // What the launches so far were counted for is the plan that was.
+        self.survey(now);
+        self.flush();
+        observer::measure(self.listed, Driver::of_this_process()?);
+        self.log.say_details(format_args!("listed for {}", self.listed));
+        self.sampling.list(self.listed);
+        self.unprepared = true;
         Ok(())
     }
 
-    fn stop(&mut self) -> Result<(), Obstacle> {
+    /// What CUPTI does here takes long and calls the driver, which is not ready inside `cuInit`: it
+    /// is for our own thread.
+    fn prepare_sampling(&mut self, moment: Moment) {
+        if !self.unprepared || moment == Moment::InsideInit || self.subscription.is_none() {
+            return;
+        }
+        self.unprepared = false;
+        let initialised =
+            Driver::of_this_process().and_then(|driver| driver.wait_until_initialised());
+        match (initialised, &self.cupti) {
+            (Err(error), _) => self.disable(&error.to_string()),
+            (Ok(()), Some(cupti)) => self.sampling.prepare(cupti, &mut self.log),
+            (Ok(()), None) => {}
+        }
+    }
+
+    fn stop(&mut self, now: Instant) -> Result<(), Obstacle> {
+        if !observer::window().disarm() {
+            // The thread in it has to come out with the callbacks in place; see `is_leaving`.
+            return Ok(());
+        }
         if let Some(subscription) = self.subscription.take() {
             subscription.give_back()?;
         }
         LIFECYCLE.change(State::Measuring, State::Armed);
+        self.survey(now);
         self.flush();
+        self.sampling.forget();
         self.log.say("no longer listed: CUPTI's slot is free");
+        self.report();
         Ok(())
     }
 
@@ -169,21 +282,50 @@ impl Session {
             return;
         }
         LIFECYCLE.disable();
+        let is_shut = wait_for(PATIENCE_WITH_WINDOW, || observer::window().disarm());
         if let Some(subscription) = self.subscription.take() {
-            // There is nothing to do about a slot that cannot be given back.
-            let _given_back = subscription.give_back();
+            if is_shut {
+                // There is nothing to do about a slot that cannot be given back.
+                let _given_back = subscription.give_back();
+            } else {
+                // The thread in the window has to come out with the callbacks in place.
+                let _kept = subscription;
+            }
         }
         self.log.say(format_args!("measuring nothing for the life of this process: {why}"));
+        self.reason = Some(why.to_owned());
+        self.survey(Instant::now());
         self.flush();
+        self.report();
+    }
+
+    /// Takes out what was counted, and with it the outcome of the last window.
+    fn survey(&mut self, now: Instant) {
+        let Self { tally, sampling, seen, .. } = self;
+        sampling.begin_survey();
+        let drained = observer::drain(|shape, occupancy, launches| {
+            tally.add(occupancy, launches);
+            sampling.count(shape, launches);
+            seen.launches += launches;
+            let [context, ..] = *shape;
+            if let Some(device) = observer::contexts().device_of(context) {
+                *seen.by_device.entry(device).or_default() += launches;
+            }
+        });
+        tally.add(None, drained.unfitted);
+        seen.launches += drained.unfitted;
+        seen.unfitted += drained.unfitted;
+        self.sampling.settle(now, &mut self.log);
+        if let (Some(cupti), State::Measuring) = (&self.cupti, LIFECYCLE.state()) {
+            self.sampling.plan(cupti, now, &mut self.log);
+        }
+        self.say_what_is_missing(drained.unfitted);
     }
 
     /// Publishes what was counted. What cannot be published waits for the next time.
     pub fn flush(&mut self) {
-        let tally = &mut self.tally;
-        let drained = observer::drain(|occupancy, launches| tally.add(occupancy, launches));
-        tally.add(None, drained.unfitted);
-        self.say_what_is_missing(drained.unfitted);
-        if self.tally.launches() == 0 {
+        self.tally.add_estimate(&self.sampling.estimate());
+        if self.tally.is_empty() {
             return;
         }
         match self.publisher.publish(&self.tally.lines()) {
@@ -206,27 +348,61 @@ impl Session {
         }
     }
 
+    /// The process exits: publishes what is left. Plain files alone.
+    pub fn finish(&mut self) {
+        self.survey(Instant::now());
+        self.flush();
+        self.health.remove();
+    }
+
+    /// Keeps the health file, from the first time that the process was listed.
+    fn report(&mut self) {
+        let state = LIFECYCLE.state();
+        if state == State::Off || (self.listed.is_empty() && !self.health.is_kept()) {
+            return;
+        }
+        let calculated = probes::calculated_functions();
+        let measurable = self.sampling.measurable();
+        let functions = self
+            .listed
+            .iter()
+            .filter(|function| calculated.contains(*function) || measurable.contains(*function))
+            .collect();
+        let statistics = self.sampling.statistics();
+        #[expect(clippy::cast_precision_loss, reason = "a share needs no more digits")]
+        let share = |part: u64, whole: u64| part as f64 / whole as f64;
+        let report = Report {
+            state,
+            reason: self.reason.clone(),
+            functions,
+            launches_seen: self.seen.launches,
+            launches_measured_share: self
+                .sampling
+                .launches()
+                .map(|launches| share(launches.measured, launches.surveyed)),
+            launches_dropped: self.seen.unfitted,
+            windows: statistics.measured,
+            windows_discarded: statistics.discarded,
+            window_time_ns: u64::try_from(statistics.time.as_nanos()).unwrap_or(u64::MAX),
+            devices: self.seen.by_device.iter().map(|(device, n)| (*device, *n)).collect(),
+        };
+        // The measurements go to the same folder and say what is wrong with it.
+        let _written = self.health.write(&report);
+    }
+
     /// Whether nothing waits in memory.
     #[must_use]
     pub fn has_published_everything(&self) -> bool {
-        self.tally.launches() == 0
-    }
-
-    fn say_what_is_not_measurable(&mut self, functions: FunctionSet) {
-        let measurable = probes::measurable();
-        let missing: FunctionSet = functions
-            .iter()
-            .filter(|function| !measurable.contains(*function))
-            .filter(|function| !self.said.unmeasurable.contains(*function))
-            .collect();
-        for function in missing.iter() {
-            self.said.unmeasurable.insert(function);
-            self.log
-                .say(format_args!("{function} cannot be measured; nothing is published for it"));
-        }
+        self.tally.is_empty()
     }
 
     fn say_what_is_missing(&mut self, unfitted: u64) {
+        for unseen in observer::graphs().unseen() {
+            if !self.said.graphs.contains(&unseen) {
+                self.said.graphs.push(unseen);
+                self.log.say(unseen.meaning());
+            }
+        }
         if unfitted > 0 && !self.said.unfitted {
             self.said.unfitted = true;
             self.log.say("more launch shapes than the ledger holds: some count as launches alone");
@@ -240,4 +416,16 @@ impl Session {
             ));
         }
     }
+}
+
+/// Asks again and again until the answer is yes; false where it is not in time.
+fn wait_for(patience: Duration, is_so: impl Fn() -> bool) -> bool {
+    let deadline = Instant::now() + patience;
+    while !is_so() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(SOON);
+    }
+    true
 }

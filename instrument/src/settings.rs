@@ -48,6 +48,10 @@ pub struct Settings {
     pub exclude_pred_off: bool,
     /// Kernels are named as the linker sees them.
     pub mangled_names: bool,
+    /// The part of wall time that windows may take, in percent; 0 for no windows.
+    pub window_budget_percent: f64,
+    /// The shortest time between two windows.
+    pub window_interval: Duration,
 }
 
 impl Default for Settings {
@@ -64,12 +68,14 @@ impl Default for Settings {
             count_warp_level: true,
             exclude_pred_off: false,
             mangled_names: false,
+            window_budget_percent: 1.0,
+            window_interval: Duration::from_secs(1),
         }
     }
 }
 
 /// Every key, in the order of the example file.
-pub const KEYS: [&str; 11] = [
+pub const KEYS: [&str; 13] = [
     "logfile",
     "runtime_config_path",
     "runtime_config_polling_interval",
@@ -81,6 +87,8 @@ pub const KEYS: [&str; 11] = [
     "count_warp_level",
     "exclude_pred_off",
     "mangled_names",
+    "window_budget_percent",
+    "window_interval",
 ];
 
 /// What was wrong with the settings, ready for the log.
@@ -159,6 +167,10 @@ impl Settings {
             "count_warp_level" => self.count_warp_level = boolean(value)?,
             "exclude_pred_off" => self.exclude_pred_off = boolean(value)?,
             "mangled_names" => self.mangled_names = boolean(value)?,
+            "window_budget_percent" => self.window_budget_percent = percent(value)?,
+            "window_interval" => {
+                self.window_interval = seconds_from(SHORTEST_WINDOW_INTERVAL, value)?;
+            }
             _ => return Err(format!("unknown setting {key:?}; known are {}", KEYS.join(", "))),
         }
         Ok(())
@@ -191,16 +203,30 @@ fn required_path(value: &str) -> Result<PathBuf, String> {
     path(value).ok_or_else(|| "expected a path".to_owned())
 }
 
-/// Seconds, with a fraction if wanted; a day at most, so that no sum overflows.
+/// Windows closer together are a trace, not a sample.
+const SHORTEST_WINDOW_INTERVAL: Duration = Duration::from_millis(10);
+
 fn interval(value: &str) -> Result<Duration, String> {
+    seconds_from(MIN_POLLING_INTERVAL, value)
+}
+
+/// Seconds, with a fraction if wanted; a day at most, so that no sum overflows.
+fn seconds_from(shortest: Duration, value: &str) -> Result<Duration, String> {
     const LONGEST: f64 = 86_400.0;
+    let shortest = shortest.as_secs_f64();
     let seconds = parse_float(value.as_bytes()).filter(|seconds| seconds.is_finite());
-    let wrong = || format!("expected seconds from 1 to 86400, found {value:?}");
+    let wrong = || format!("expected seconds from {shortest} to 86400, found {value:?}");
     let seconds = seconds.ok_or_else(wrong)?;
-    if seconds < MIN_POLLING_INTERVAL.as_secs_f64() || seconds > LONGEST {
+    if seconds < shortest || seconds > LONGEST {
         return Err(wrong());
     }
     Ok(Duration::from_secs_f64(seconds))
+}
+
+fn percent(value: &str) -> Result<f64, String> {
+    parse_float(value.as_bytes())
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .ok_or_else(|| format!("expected a percentage from 0 to 100, found {value:?}"))
 }
 
 fn boolean(value: &str) -> Result<bool, String> {
@@ -264,7 +290,7 @@ flush_interval = 3\r
                 let mut settings = Settings::default();
                 let value = match *key {
                     "count_warp_level" => "false",
-                    key if key.ends_with("interval") => "7",
+                    key if key.ends_with("interval") || key.ends_with("percent") => "7",
                     _ => "yes",
                 };
                 settings.set(key, value).unwrap();

@@ -7,27 +7,58 @@ use warpgauge_wire::limits::MAX_LINES_PER_ID;
 use warpgauge_wire::proportion::lines_standing_for;
 use warpgauge_wire::{Function, Measurement, PrimitiveId, Value};
 
-/// How many different occupancies are kept apart. A device has a few dozen; more come together only
-/// while nothing can be written for long.
-const MAX_OCCUPANCIES: usize = 4096;
+use crate::estimator::Estimate;
+use crate::probes::COUNTED;
 
-/// Launches and their occupancies since the last file.
+/// How many different values of a function are kept apart. A device has a few dozen occupancies;
+/// more values come together only while nothing can be written for long.
+const MAX_VALUES: usize = 4096;
+
+/// The functions whose values are percentages.
+const PERCENTAGES: [Function; 3] =
+    [Function::Occupancy, Function::Coalescence, Function::Divergence];
+
+/// Launches and what was measured of them since the last file.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Tally {
     launches: u64,
-    /// Launches by occupancy, as the bits of a float that is not negative: these sort like it.
-    occupancies: BTreeMap<u64, u64>,
+    instructions: Option<u64>,
+    /// Per function of [`PERCENTAGES`], launches by value, as the bits of a float that is not
+    /// negative: these sort like it.
+    percentages: [BTreeMap<u64, u64>; PERCENTAGES.len()],
 }
 
 impl Tally {
     /// Adds launches of the same occupancy in percent, if that is known.
     pub fn add(&mut self, occupancy: Option<f64>, launches: u64) {
         self.launches = self.launches.saturating_add(launches);
-        let Some(occupancy) = occupancy.map(f64::to_bits) else { return };
-        if let Some(known) = self.occupancies.get_mut(&occupancy) {
+        if let Some(occupancy) = occupancy {
+            self.add_value(Function::Occupancy, occupancy, launches);
+        }
+    }
+
+    /// Adds an estimate. Its launches are counted already.
+    pub fn add_estimate(&mut self, estimate: &Estimate) {
+        if let Some(instructions) = estimate.instructions {
+            let so_far = self.instructions.unwrap_or(0);
+            self.instructions = Some(so_far.saturating_add(instructions));
+        }
+        for (probe, percents) in COUNTED.iter().zip(&estimate.percents) {
+            for (percent, launches) in percents {
+                self.add_value(probe.function(), *percent, *launches);
+            }
+        }
+    }
+
+    fn add_value(&mut self, function: Function, percent: f64, launches: u64) {
+        let place = PERCENTAGES.iter().position(|known| *known == function);
+        let Some(values) = place.and_then(|place| self.percentages.get_mut(place)) else { return };
+        // Adding zero turns -0 into 0, whose bits sort first.
+        let percent = (percent + 0.0).to_bits();
+        if let Some(known) = values.get_mut(&percent) {
             *known = known.saturating_add(launches);
-        } else if self.occupancies.len() < MAX_OCCUPANCIES {
-            self.occupancies.insert(occupancy, launches);
+        } else if values.len() < MAX_VALUES {
+            values.insert(percent, launches);
         }
     }
 
@@ -37,27 +68,39 @@ impl Tally {
         self.launches
     }
 
-    /// The lines of a measurement file: as few of id 1 as stand for the launches in exact proportion,
-    /// [`MAX_LINES_PER_ID`] at most, and one of id 4. Launches of unknown occupancy are in the
-    /// line of id 4 alone; the extension lets the others stand for them. Empty without a launch.
+    /// Whether there is nothing to publish.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The lines of a measurement file: one of id 0 where anything was measured; of each of the ids
+    /// 1 to 3 as few as stand for the launches in exact proportion, [`MAX_LINES_PER_ID`] at most;
+    /// and one of id 4. Launches of unknown occupancy are in the line of id 4 alone; the extension
+    /// lets the others stand for them. Nothing is written for what was not measured.
     #[must_use]
     pub fn lines(&self) -> String {
         let mut lines = String::new();
-        if self.launches == 0 {
+        if self.is_empty() {
             return lines;
         }
-        let weights: Vec<u64> = self.occupancies.values().copied().collect();
-        let shares = lines_standing_for(&weights, MAX_LINES_PER_ID as u64);
-        for (occupancy, share) in self.occupancies.keys().zip(shares) {
-            let value = Value::Percent(f64::from_bits(*occupancy));
-            let line = Measurement { id: Function::Occupancy.id(), value };
-            for _ in 0..share {
-                // Writing to a string does not fail.
-                let _written = write!(lines, "{line}");
+        let mut write = |id, value| {
+            // Writing to a string does not fail.
+            let _written = write!(lines, "{}", Measurement { id, value });
+        };
+        if let Some(instructions) = self.instructions {
+            write(Function::Instructions.id(), Value::Count(instructions));
+        }
+        for (function, values) in PERCENTAGES.iter().zip(&self.percentages) {
+            let weights: Vec<u64> = values.values().copied().collect();
+            let shares = lines_standing_for(&weights, MAX_LINES_PER_ID as u64);
+            for (percent, share) in values.keys().zip(shares) {
+                for _ in 0..share {
+                    write(function.id(), Value::Percent(f64::from_bits(*percent)));
+                }
             }
         }
-        let total = Measurement { id: PrimitiveId::LAUNCHES, value: Value::Count(self.launches) };
-        let _written = write!(lines, "{total}");
+        write(PrimitiveId::LAUNCHES, Value::Count(self.launches));
         lines
     }
 }
@@ -86,6 +129,16 @@ mod tests {
         let lines = tally.lines();
         let count = |wanted: &str| lines.lines().filter(|line| *line == wanted).count();
         assert_eq!((count("1:50"), count("1:100"), count("4:4000001")), (750, 250, 1));
+    }
+
+    #[test]
+    fn every_function_has_its_lines_and_an_estimate_counts_no_launches_again() {
+        let mut tally = Tally::default();
+        tally.add(Some(100.0), 4);
+        let percents = [vec![], vec![(50.0, 3), (12.5, 1)], vec![(0.0, 4)]];
+        tally.add_estimate(&Estimate { instructions: Some(48), percents });
+        tally.add_estimate(&Estimate { instructions: Some(2), ..Estimate::default() });
+        assert_eq!(tally.lines(), "0:50\n1:100\n2:12.5\n2:50\n2:50\n2:50\n3:0\n4:4\n");
     }
 
     proptest! {

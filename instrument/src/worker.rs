@@ -96,7 +96,7 @@ pub fn finish() {
     let deadline = Instant::now() + PATIENCE_AT_EXIT;
     loop {
         match SESSION.try_lock() {
-            Ok(mut session) => return session.as_mut().map_or((), Session::flush),
+            Ok(mut session) => return session.as_mut().map_or((), Session::finish),
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
                 thread::sleep(Duration::from_millis(1));
             }

@@ -11,8 +11,15 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use warpgauge_instrument::cupti::callbacks::on_callback;
+use warpgauge_instrument::cupti::types::{
+    API_ENTER, API_EXIT, CallbackData, LaunchParams, domain, launch_id,
+};
 use warpgauge_instrument::launch::Launch;
 use warpgauge_instrument::ledger::Ledger;
+use warpgauge_instrument::lifecycle::{LIFECYCLE, State};
+use warpgauge_instrument::observer;
+use warpgauge_wire::Function;
 
 /// The system's allocator, with a count for each thread.
 struct Counting;
@@ -40,6 +47,64 @@ static ALLOCATOR: Counting = Counting;
 
 static LEDGER: Ledger = Ledger::new();
 
+/// Both callbacks of a launch, as CUPTI makes them.
+struct Call {
+    params: LaunchParams,
+    result: u32,
+    word: u64,
+}
+
+impl Call {
+    fn new() -> Self {
+        // SAFETY: the structure holds numbers and pointers alone, for which zero is a value.
+        let mut params: LaunchParams = unsafe { std::mem::zeroed() };
+        (params.gridDimX, params.gridDimY, params.gridDimZ) = (1, 1, 1);
+        (params.blockDimX, params.blockDimY, params.blockDimZ) = (256, 1, 1);
+        Self { params, result: 0, word: 0 }
+    }
+
+    fn make(&mut self, function: u64) {
+        self.params.f = function as *mut _;
+        // SAFETY: as above; the enumeration's zero is the entry.
+        let mut data: CallbackData = unsafe { std::mem::zeroed() };
+        data.context = 16 as *mut _;
+        data.functionParams = (&raw const self.params).cast();
+        data.functionReturnValue = (&raw mut self.result).cast();
+        data.correlationData = &raw mut self.word;
+        for site in [API_ENTER, API_EXIT] {
+            // SAFETY: the site is the first field, a number.
+            unsafe { (&raw mut data).cast::<u32>().write(site) };
+            let data = (&raw const data).cast();
+            // SAFETY: the data are those of a launch.
+            unsafe {
+                on_callback(std::ptr::null_mut(), domain::DRIVER_API, launch_id::PLAIN[0], data);
+            };
+        }
+    }
+}
+
+#[test]
+fn the_callbacks_of_a_launch_allocate_nothing_and_count_it() {
+    assert!(LIFECYCLE.change(State::Off, State::Armed));
+    assert!(LIFECYCLE.change(State::Armed, State::Measuring));
+    let mut call = Call::new();
+    // Something is wished for that never comes, so that every entry is looked at.
+    let instructions = [Function::Instructions].into_iter().collect();
+    assert!(observer::window().arm([1].into_iter(), instructions, false));
+    let before = ALLOCATIONS.get();
+    for round in 0..3 {
+        for function in 0..1000 {
+            call.make(0x1000 + function * 16 + round % 2);
+        }
+    }
+    assert_eq!(ALLOCATIONS.get(), before);
+    let mut launches = 0;
+    let drained = observer::drain(|_, _, count| launches += count);
+    assert_eq!(launches + drained.unfitted, 3000);
+    assert!(observer::window().disarm());
+    LIFECYCLE.switch_off();
+}
+
 #[test]
 fn recording_a_launch_allocates_nothing_known_or_new_fitting_or_not() {
     let before = ALLOCATIONS.get();
@@ -58,7 +123,7 @@ fn recording_a_launch_allocates_nothing_known_or_new_fitting_or_not() {
                 cluster: 1,
                 config: std::ptr::null(),
             };
-            LEDGER.record(&launch, |_| Some(f64::from(round)));
+            LEDGER.record(&launch, 1, |_| Some(f64::from(round)));
         }
     }
     assert_eq!(ALLOCATIONS.get(), before);

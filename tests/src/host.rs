@@ -244,6 +244,13 @@ impl Outcome {
         self.counts().filter(|(name, _)| name == kernel).map(|(_, count)| count).sum()
     }
 
+    /// Instructions that the kernels executed, of the last report.
+    #[must_use]
+    pub fn instructions(&self) -> u64 {
+        let reported = self.reports().filter_map(|report| report.get("instructions")?.as_u64());
+        reported.last().unwrap_or(0)
+    }
+
     /// Launches that the driver refused.
     #[must_use]
     pub fn refused(&self) -> u64 {

@@ -18,8 +18,39 @@ pub struct Published {
     /// Occupancy in percent, as written, and the launches that it stands for: in each file, a line
     /// weighs launches / lines.
     pub occupancies: BTreeMap<String, f64>,
+    /// The sum of the lines of id 0; `None` where there was none.
+    pub instructions: Option<u64>,
+    /// Of ids 2 and 3: the mean of each file's lines, weighed by the launches of the file; `None`
+    /// where there was none.
+    pub coalescence: Mean,
+    /// As [`Self::coalescence`].
+    pub divergence: Mean,
     /// The largest number of lines of id 1 in one file.
     pub most_occupancy_lines: u64,
+}
+
+/// A mean of percentages.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub struct Mean {
+    sum: f64,
+    weight: f64,
+}
+
+impl Mean {
+    /// The mean in percent, if there was a line.
+    #[must_use]
+    pub fn get(&self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.sum / self.weight)
+    }
+
+    fn add(&mut self, percents: &[f64], launches: u64) {
+        #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53")]
+        let (lines, weight) = (percents.len() as f64, launches as f64);
+        if !percents.is_empty() {
+            self.sum += percents.iter().sum::<f64>() / lines * weight;
+            self.weight += weight;
+        }
+    }
 }
 
 impl Published {
@@ -53,11 +84,21 @@ impl Published {
         reader.finish(|number, line| lines.push((number, line)));
         let mut occupancies: BTreeMap<String, u64> = BTreeMap::new();
         let mut launches = None;
+        let (mut coalescence, mut divergence) = (Vec::new(), Vec::new());
         for (number, line) in lines {
             let line = line.with_context(|| format!("line {number}"))?;
             match (line.id, line.value) {
                 (id, Value::Percent(percent)) if id == Function::Occupancy.id() => {
                     *occupancies.entry(percent.to_string()).or_default() += 1;
+                }
+                (id, Value::Percent(percent)) if id == Function::Coalescence.id() => {
+                    coalescence.push(percent);
+                }
+                (id, Value::Percent(percent)) if id == Function::Divergence.id() => {
+                    divergence.push(percent);
+                }
+                (id, Value::Count(count)) if id == Function::Instructions.id() => {
+                    self.instructions = Some(self.instructions.unwrap_or(0) + count);
                 }
                 (PrimitiveId::LAUNCHES, Value::Count(count)) if launches.is_none() => {
                     launches = Some(count);
@@ -66,6 +107,8 @@ impl Published {
             }
         }
         let launches = launches.context("no line of id 4")?;
+        self.coalescence.add(&coalescence, launches);
+        self.divergence.add(&divergence, launches);
         let occupancy_lines: u64 = occupancies.values().sum();
         for (occupancy, lines) in occupancies {
             #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53")]

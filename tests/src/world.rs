@@ -102,6 +102,28 @@ impl World {
         Ok(())
     }
 
+    /// What the health file of a process says; `None` while there is none.
+    ///
+    /// # Errors
+    /// What the file system says, or that it is no JSON object.
+    pub fn health_of(&self, pid: u32) -> Result<Option<serde_json::Value>> {
+        match fs::read(self.measurements().join(format!(".{pid}.health"))) {
+            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes a script for the stand-in driver and gives its path.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn script(&self, text: &str) -> Result<PathBuf> {
+        let path = self.path("device");
+        fs::File::create(&path)?.write_all(text.as_bytes())?;
+        Ok(path)
+    }
+
     /// A host program in this world, with the instrument injected.
     #[must_use]
     pub fn host(&self, arguments: &[&str]) -> Host<'_> {

@@ -11,6 +11,26 @@ pub(crate) const DOMAIN_DRIVER_API: u32 = 1;
 /// `CUPTI_CB_DOMAIN_RESOURCE` (cupti_callbacks.h).
 pub(crate) const DOMAIN_RESOURCE: u32 = 3;
 
+/// Ours: a kernel has run. `function_params` of the event points to an [`Execution`].
+pub(crate) const DOMAIN_EXECUTION: u32 = 1000;
+
+/// What a kernel has done, of all its warps together.
+#[repr(C)]
+pub(crate) struct Execution {
+    /// The kernel's name.
+    pub(crate) name: *const c_char,
+    /// Executed instructions, counted once per warp.
+    pub(crate) instructions: u64,
+    /// Those of them that access global memory.
+    pub(crate) global: u64,
+    /// Cache lines that they touch.
+    pub(crate) lines: u64,
+    /// Branches.
+    pub(crate) branches: u64,
+    /// Branches whose threads diverged.
+    pub(crate) divergent: u64,
+}
+
 /// Something that CUPTI would issue a callback for.
 #[repr(C)]
 pub(crate) struct Event {

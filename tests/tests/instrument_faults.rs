@@ -40,7 +40,6 @@ fn measures_nothing_because(world: &World, pid: u32, why: &str) {
 #[test]
 fn a_call_that_fails_disables_measuring_for_the_life_of_the_process() {
     for (fault, why) in [
-        ("subscribe=39", "cuptiSubscribe failed with 39"),
         ("subscribe=35", "cuptiSubscribe failed with 35"),
         ("subscribe=8", "cuptiSubscribe failed with 8"),
         ("subscribe=4711", "cuptiSubscribe failed with 4711"),
@@ -51,6 +50,101 @@ fn a_call_that_fails_disables_measuring_for_the_life_of_the_process() {
         let pid = run_unharmed(world.host(&ARGUMENTS).env("STANDIN_CUPTI_FAULT", fault));
         measures_nothing_because(&world, pid, why);
     }
+}
+
+/// Each call that a window needs, failing each in its own way.
+#[test]
+fn a_failing_call_of_the_sass_metrics_ends_counting_and_nothing_else() {
+    let calls = [
+        "profiler-initialize",
+        "device-supported",
+        "chip-name",
+        "properties",
+        "set-config",
+        "sass-enable",
+        "data-properties",
+        "flush-data",
+        "sass-disable",
+        "unset-config",
+    ];
+    for (call, code) in calls.into_iter().zip([8, 35, 14].into_iter().cycle()) {
+        let world = World::new().unwrap();
+        let fault = format!("{call}={code}");
+        let host = world.host(&COUNTED).env("STANDIN_CUPTI_FAULT", &fault);
+        let host = host.env("WARPGAUGE_WINDOW_INTERVAL", "0.01");
+        let outcome = host.start_listed("0,1,2,3").unwrap().finish().unwrap();
+        assert_eq!((outcome.status.code(), outcome.errors.as_str()), (Some(9), ""), "{fault}");
+        let published = world.published_by(outcome.pid).unwrap();
+        assert_eq!(published.launches, outcome.launches(), "{fault}: every launch is counted");
+        assert_eq!(published.rounded().get("75"), Some(&outcome.launches()), "{fault}");
+        assert_eq!(published.instructions, None, "{fault}: never a zero");
+        let log = world.log().unwrap();
+        let said = log.iter().filter(|line| line.contains("cannot be measured"));
+        assert!((1..=3).contains(&said.count()), "{fault}: {log:?}");
+    }
+}
+
+/// As [`ARGUMENTS`], with time for windows.
+const COUNTED: [&str; 6] = [
+    "--pause-before",
+    "init",
+    "--seconds=0.8",
+    "--rate=500",
+    "--kernel=tiled=4:128",
+    "--exit-code=9",
+];
+
+#[test]
+fn a_window_over_the_limit_is_the_last_one() {
+    let world = World::new().unwrap();
+    let arguments = ["--pause-before", "init", "--seconds=5", "--rate=100"];
+    let host = world.host(&arguments).env("STANDIN_CUPTI_FAULT", "slow-window=2500");
+    let host = host.env("WARPGAUGE_WINDOW_BUDGET_PERCENT", "100");
+    let outcome = host.start_listed("0").unwrap().finish().unwrap();
+    assert!(outcome.status.success() && outcome.errors.is_empty(), "{outcome:?}");
+    let log = world.log().unwrap();
+    let said = log.iter().filter(|line| line.contains("cannot be measured any more"));
+    assert_eq!(said.count(), 1, "{log:?}");
+    assert_eq!(world.published_by(outcome.pid).unwrap().launches, outcome.launches());
+}
+
+/// Nothing more is asked of CUPTI about a context that is gone.
+#[test]
+fn a_context_that_is_destroyed_inside_a_window_is_left_alone() {
+    let world = World::new().unwrap();
+    let host = world.host(&COUNTED).env("STANDIN_CUPTI_FAULT", "context-gone");
+    let host = host.env("WARPGAUGE_WINDOW_INTERVAL", "0.01");
+    let outcome = host.start_listed("0,1").unwrap().finish().unwrap();
+    assert_eq!((outcome.status.code(), outcome.errors.as_str()), (Some(9), ""));
+    let published = world.published_by(outcome.pid).unwrap();
+    assert_eq!((published.instructions, published.launches), (None, outcome.launches()));
+    assert_eq!(world.cupti_log().unwrap(), ["subscribe"], "no call is out of order");
+}
+
+#[test]
+fn a_metric_that_a_device_lacks_ends_its_function_alone() {
+    let world = World::new().unwrap();
+    let host = world.host(&COUNTED).env("STANDIN_CUPTI_FAULT", "lacks=4");
+    let host = host.env("WARPGAUGE_WINDOW_INTERVAL", "0.01");
+    let outcome = host.start_listed("0,3").unwrap().finish().unwrap();
+    let published = world.published_by(outcome.pid).unwrap();
+    assert_eq!(published.instructions, Some(outcome.instructions()));
+    assert_eq!(published.divergence.get(), None);
+    let log = world.log().unwrap();
+    let said = log.iter().filter(|line| line.contains("branch_targets_threads_divergent"));
+    assert_eq!(said.count(), 1, "{log:?}");
+}
+
+#[test]
+fn under_mps_no_window_is_opened() {
+    let world = World::new().unwrap();
+    std::fs::File::create(world.path("control")).unwrap();
+    let host = world.host(&COUNTED).env("CUDA_MPS_PIPE_DIRECTORY", world.path("."));
+    let outcome = host.start_listed("0,1").unwrap().finish().unwrap();
+    let published = world.published_by(outcome.pid).unwrap();
+    assert_eq!((published.instructions, published.launches), (None, outcome.launches()));
+    let log = world.log().unwrap();
+    assert!(log.iter().any(|line| line.contains("MPS")), "{log:?}");
 }
 
 #[test]

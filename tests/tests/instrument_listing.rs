@@ -115,15 +115,47 @@ fn a_configuration_that_cannot_be_read_keeps_the_last_good_plan() {
 }
 
 #[test]
-fn functions_without_a_probe_are_said_once_and_nothing_is_published_for_them() {
+fn functions_that_cannot_be_measured_are_said_once_and_nothing_is_published_for_them() {
     let world = World::new().unwrap();
-    let host = world.host(&["--pause-before", "init", "--launches=10"]);
+    let host = world
+        .host(&["--pause-before", "init", "--seconds=2", "--rate=100"])
+        .env("STANDIN_CUPTI_FAULT", "unsupported");
     let outcome = host.start_listed("0,1,2,3,77").unwrap().finish().unwrap();
-    assert_eq!(world.published_by(outcome.pid).unwrap().launches, 10);
+    let published = world.published_by(outcome.pid).unwrap();
+    assert_eq!(published.launches, outcome.launches());
+    assert_eq!(published.instructions, None);
     let log = world.log().unwrap();
     let said = |what: &str| log.iter().filter(|line| line.contains(what)).count();
     for function in ["instructions", "coalescence", "divergence"] {
         assert_eq!(said(&format!("{function} cannot be measured")), 1, "{log:?}");
     }
     assert_eq!(said("unknown function ids ignored: 77"), 1, "{log:?}");
+}
+
+#[test]
+fn a_slot_that_another_tool_has_is_taken_when_it_is_free() {
+    let world = World::new().unwrap();
+    let busy = world.path("slot-is-taken");
+    std::fs::File::create(&busy).unwrap();
+    let host = world.host(&ENDLESS).env("STANDIN_CUPTI_OTHER_TOOL", &busy);
+    let mut host = host.start().unwrap();
+    host.wait_until_ready().unwrap();
+    host.go_on().unwrap();
+    let pid = host.pid();
+    world.list(&[(pid, "1")]).unwrap();
+    eventually("the slot is found taken twice", || {
+        let health = world.health_of(pid)?;
+        let waits = health.is_some_and(|health| {
+            health["state"] == "armed"
+                && health["reason"].as_str().is_some_and(|why| why.contains("another tool"))
+        });
+        Ok((waits && world.cupti_log()?.len() >= 2).then_some(()))
+    })
+    .unwrap();
+    assert_eq!(world.published_by(pid).unwrap().files, 0);
+    std::fs::remove_file(&busy).unwrap();
+    wait_for_files(&world, pid, 1);
+    let said = world.log().unwrap().iter().filter(|line| line.contains("another tool")).count();
+    assert_eq!(said, 1);
+    host.end().unwrap();
 }

@@ -6,7 +6,7 @@ use std::ptr;
 
 use crate::cupti::callbacks::on_callback;
 use crate::cupti::symbols::{Cupti, CuptiError};
-use crate::cupti::types::CALLBACKS;
+use crate::cupti::types::{CALLBACKS, callbacks_if_known, domain};
 
 /// CUPTI's slot while it is ours.
 #[derive(Debug)]
@@ -45,7 +45,12 @@ impl Subscription {
             // SAFETY: the handle is that of a live subscription.
             let code = unsafe { (self.cupti.enable_callback)(1, self.handle, domain, id) };
             self.cupti.checked("cuptiEnableCallback", code)
-        })
+        })?;
+        for id in callbacks_if_known() {
+            // SAFETY: as above. What this CUPTI does not know its driver does not call.
+            unsafe { (self.cupti.enable_callback)(1, self.handle, domain::DRIVER_API, id) };
+        }
+        Ok(())
     }
 
     /// Gives the slot back to whoever wants it next. Callbacks that are under way may still end

@@ -42,6 +42,7 @@ pub struct Cupti {
     pub file: String,
     /// Its `CUPTI_API_VERSION`.
     pub version: u32,
+    pub(super) library: DynamicLibrary,
     result_string: unsafe extern "C" fn(CUptiResult, *mut *const c_char) -> CUptiResult,
     pub(super) subscribe:
         unsafe extern "C" fn(*mut *mut c_void, Callback, *mut c_void) -> CUptiResult,
@@ -122,11 +123,15 @@ impl Cupti {
             enable_callback: unsafe { library.function(c"cuptiEnableCallback") }.map_err(lacks)?,
             file: file.clone(),
             version,
+            library,
         })
     }
 
     /// A result as an error, with the library's own name for it.
-    pub(super) fn checked(&self, call: &'static str, code: CUptiResult) -> Result<(), CuptiError> {
+    ///
+    /// # Errors
+    /// [`CuptiError::Call`] unless `code` is 0.
+    pub fn checked(&self, call: &'static str, code: CUptiResult) -> Result<(), CuptiError> {
         if code == 0 {
             return Ok(());
         }

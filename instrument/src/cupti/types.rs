@@ -11,6 +11,7 @@ use cudarc::cupti::sys as cupti;
 use cudarc::driver::sys as driver;
 
 pub use cudarc::cupti::sys::CUpti_CallbackData as CallbackData;
+pub use cudarc::cupti::sys::CUpti_ResourceData as ResourceData;
 pub use cudarc::cupti::sys::cuLaunchKernelEx_params_st as LaunchExParams;
 pub use cudarc::driver::sys::CUlaunchAttribute_st as LaunchAttribute;
 pub use cudarc::driver::sys::CUlaunchConfig_st as LaunchConfig;
@@ -26,10 +27,13 @@ pub mod domain {
     pub const RESOURCE: u32 = 3;
 }
 
+/// `CUPTI_API_ENTER` of `CUpti_ApiCallbackSite`.
+pub const API_ENTER: u32 = 0;
+
 /// `CUPTI_API_EXIT` of `CUpti_ApiCallbackSite`.
 pub const API_EXIT: u32 = 1;
 
-/// Callback ids of the driver API. Graph launches (514, 515) are not listened to yet.
+/// Callback ids of the driver API: launches.
 pub mod launch_id {
     /// `cuLaunchKernel` and its variant for per-thread default streams.
     pub const PLAIN: [u32; 2] = [307, 442];
@@ -37,18 +41,45 @@ pub mod launch_id {
     pub const COOPERATIVE: [u32; 2] = [477, 478];
     /// `cuLaunchKernelEx`.
     pub const EX: [u32; 2] = [652, 653];
+    /// Those of them in which a null stream is the thread's own.
+    pub const PER_THREAD_STREAM: [u32; 3] = [442, 478, 653];
+}
+
+/// Callback ids of the driver API: graphs.
+pub mod graph_id {
+    /// `cuGraphLaunch` and its variant for per-thread default streams.
+    pub const LAUNCH: [u32; 2] = [514, 515];
+    /// `cuGraphInstantiate` in all its versions; their parameters begin alike.
+    pub const INSTANTIATE: [u32; 5] = [513, 578, 643, 656, 657];
+    /// `cuGraphExecUpdate` and `_v2`.
+    pub const UPDATE: [u32; 2] = [561, 696];
+    /// `cuGraphExecKernelNodeSetParams`, `_v2` and `cuGraphExecNodeSetParams`.
+    pub const SET_PARAMS: [u32; 3] = [538, 692, 714];
+    /// `cuGraphExecDestroy`.
+    pub const DESTROY: u32 = 516;
+}
+
+/// Callback ids of the driver API: streams that are captured into graphs. All variants of a name,
+/// for per-thread default streams and of later versions.
+pub mod capture_id {
+    /// `cuStreamBeginCapture`, `..._v2`, `...ToGraph` and `...ToCig`.
+    pub const BEGIN: [u32; 8] = [495, 496, 539, 540, 720, 721, 783, 814];
+    /// `cuStreamEndCapture` and `...ToCig`.
+    pub const END: [u32; 4] = [497, 498, 815, 816];
 }
 
 /// Callback ids of the resource domain.
 pub mod resource_id {
     /// `CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING`.
     pub const CONTEXT_DESTROY_STARTING: u32 = 2;
+    /// `CUPTI_CBID_RESOURCE_MODULE_LOADED`.
+    pub const MODULE_LOADED: u32 = 6;
     /// `CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING`.
     pub const MODULE_UNLOAD_STARTING: u32 = 7;
 }
 
-/// Every callback that is asked for: domain and id.
-pub const CALLBACKS: [(u32, u32); 8] = [
+/// Every callback that has to be had: domain and id.
+pub const CALLBACKS: [(u32, u32); 9] = [
     (domain::DRIVER_API, launch_id::PLAIN[0]),
     (domain::DRIVER_API, launch_id::PLAIN[1]),
     (domain::DRIVER_API, launch_id::COOPERATIVE[0]),
@@ -56,8 +87,21 @@ pub const CALLBACKS: [(u32, u32); 8] = [
     (domain::DRIVER_API, launch_id::EX[0]),
     (domain::DRIVER_API, launch_id::EX[1]),
     (domain::RESOURCE, resource_id::CONTEXT_DESTROY_STARTING),
+    (domain::RESOURCE, resource_id::MODULE_LOADED),
     (domain::RESOURCE, resource_id::MODULE_UNLOAD_STARTING),
 ];
+
+/// Callbacks of the driver API that an older CUPTI does not know, and neither does its driver.
+pub fn callbacks_if_known() -> impl Iterator<Item = u32> {
+    capture_id::BEGIN
+        .into_iter()
+        .chain(capture_id::END)
+        .chain(graph_id::LAUNCH)
+        .chain(graph_id::INSTANTIATE)
+        .chain(graph_id::UPDATE)
+        .chain(graph_id::SET_PARAMS)
+        .chain([graph_id::DESTROY])
+}
 
 /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`.
 pub const CLUSTER_DIMENSION: u32 = 4;
@@ -77,6 +121,15 @@ layout!(
     callbackSite at 0, functionName at 8, functionParams at 16, functionReturnValue at 24,
     symbolName at 32, context at 40, contextUid at 48, correlationData at 56, correlationId at 64
 );
+layout!(cupti::cuGraphInstantiateWithFlags_params_st, 24, phGraphExec at 0, hGraph at 8);
+layout!(cupti::cuGraphInstantiateWithParams_params_st, 24, phGraphExec at 0, hGraph at 8);
+layout!(cupti::cuGraphInstantiate_params_st, 40, phGraphExec at 0, hGraph at 8);
+layout!(cupti::cuGraphExecDestroy_params_st, 8, hGraphExec at 0);
+layout!(cupti::cuGraphLaunch_params_st, 16, hGraph at 0);
+layout!(cupti::cuGraphLaunch_ptsz_params_st, 16, hGraphExec at 0);
+layout!(cupti::cuGraphExecUpdate_params_st, 32, hGraphExec at 0, hGraph at 8);
+layout!(cupti::cuGraphExecUpdate_v2_params_st, 24, hGraphExec at 0, hGraph at 8);
+layout!(ResourceData, 24, context at 0);
 layout!(
     LaunchParams, 64,
     f at 0, gridDimX at 8, gridDimY at 12, gridDimZ at 16, blockDimX at 20, blockDimY at 24,
@@ -85,17 +138,17 @@ layout!(
 layout!(
     cupti::cuLaunchKernel_ptsz_params_st, 64,
     f at 0, gridDimX at 8, gridDimY at 12, gridDimZ at 16, blockDimX at 20, blockDimY at 24,
-    blockDimZ at 28, sharedMemBytes at 32
+    blockDimZ at 28, sharedMemBytes at 32, hStream at 40
 );
 layout!(
     cupti::cuLaunchCooperativeKernel_params_st, 56,
     f at 0, gridDimX at 8, gridDimY at 12, gridDimZ at 16, blockDimX at 20, blockDimY at 24,
-    blockDimZ at 28, sharedMemBytes at 32
+    blockDimZ at 28, sharedMemBytes at 32, hStream at 40
 );
 layout!(
     cupti::cuLaunchCooperativeKernel_ptsz_params_st, 56,
     f at 0, gridDimX at 8, gridDimY at 12, gridDimZ at 16, blockDimX at 20, blockDimY at 24,
-    blockDimZ at 28, sharedMemBytes at 32
+    blockDimZ at 28, sharedMemBytes at 32, hStream at 40
 );
 layout!(LaunchExParams, 32, config at 0, f at 8, kernelParams at 16, extra at 24);
 layout!(cupti::cuLaunchKernelEx_ptsz_params_st, 32, config at 0, f at 8);
@@ -130,5 +183,39 @@ const _: () = {
     assert!(
         resource_id::MODULE_UNLOAD_STARTING
             == cupti::CUpti_CallbackIdResource::CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING as u32
+    );
+    assert!(
+        graph_id::LAUNCH[0] == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch as u32
+            && graph_id::LAUNCH[1] == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz as u32
+            && graph_id::INSTANTIATE[0] == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate as u32
+            && graph_id::INSTANTIATE[1] == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate_v2 as u32
+            && graph_id::INSTANTIATE[2]
+                == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags as u32
+            && graph_id::INSTANTIATE[3]
+                == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams as u32
+            && graph_id::INSTANTIATE[4]
+                == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams_ptsz as u32
+            && graph_id::UPDATE[0] == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphExecUpdate as u32
+            && graph_id::UPDATE[1] == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphExecUpdate_v2 as u32
+            && graph_id::DESTROY == Id::CUPTI_DRIVER_TRACE_CBID_cuGraphExecDestroy as u32
+    );
+    assert!(
+        resource_id::MODULE_LOADED
+            == cupti::CUpti_CallbackIdResource::CUPTI_CBID_RESOURCE_MODULE_LOADED as u32
+    );
+    assert!(
+        capture_id::BEGIN[0] == Id::CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture as u32
+            && capture_id::BEGIN[1] == Id::CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz as u32
+            && capture_id::BEGIN[2] == Id::CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2 as u32
+            && capture_id::BEGIN[3]
+                == Id::CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz as u32
+            && capture_id::BEGIN[4]
+                == Id::CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph as u32
+            && capture_id::BEGIN[5]
+                == Id::CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz as u32
+    );
+    assert!(
+        capture_id::END[0] == Id::CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture as u32
+            && capture_id::END[1] == Id::CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz as u32
     );
 };

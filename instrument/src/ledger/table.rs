@@ -91,8 +91,8 @@ impl<const WORDS: usize, const SLOTS: usize> Table<WORDS, SLOTS> {
         })
     }
 
-    /// Counts one more of a key that is in the table, and gives its value.
-    pub fn count(&self, key: &[u64; WORDS]) -> Option<u64> {
+    /// Counts a key that is in the table so many times more, and gives its value.
+    pub fn count(&self, key: &[u64; WORDS], times: u64) -> Option<u64> {
         for slot in self.window(key) {
             let mut meta = slot.meta.load(Ordering::Acquire);
             while usage(meta) == Use::Taken && slot.key() == *key {
@@ -101,7 +101,7 @@ impl<const WORDS: usize, const SLOTS: usize> Table<WORDS, SLOTS> {
                 // the same tag all the while, and what was read belongs together.
                 let counted = slot.meta.compare_exchange_weak(
                     meta,
-                    meta + 1,
+                    meta + times,
                     Ordering::AcqRel,
                     Ordering::Acquire,
                 );
@@ -114,8 +114,8 @@ impl<const WORDS: usize, const SLOTS: usize> Table<WORDS, SLOTS> {
         None
     }
 
-    /// Puts a key in, counted once. False where its window is full.
-    pub fn insert(&self, key: &[u64; WORDS], value: u64) -> bool {
+    /// Puts a key in, counted so many times. False where its window is full.
+    pub fn insert(&self, key: &[u64; WORDS], value: u64, times: u64) -> bool {
         for slot in self.window(key) {
             let meta = slot.meta.load(Ordering::Relaxed);
             if usage(meta) != Use::Empty {
@@ -131,7 +131,7 @@ impl<const WORDS: usize, const SLOTS: usize> Table<WORDS, SLOTS> {
             for (place, word) in slot.key.iter().zip(key) {
                 place.store(*word, Ordering::Relaxed);
             }
-            slot.meta.store(tag_after(writing, 1) | 1, Ordering::Release);
+            slot.meta.store(tag_after(writing, 1) | times & COUNT, Ordering::Release);
             return true;
         }
         false
@@ -178,7 +178,7 @@ impl<const WORDS: usize, const SLOTS: usize> Default for Table<WORDS, SLOTS> {
 
 /// Multiplies and folds each word in; handles are aligned addresses, so their low bits say little
 /// and the high half of the product has to reach the result.
-fn hash<const WORDS: usize>(key: &[u64; WORDS]) -> u64 {
+pub fn hash<const WORDS: usize>(key: &[u64; WORDS]) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     key.iter().fold(0, |hash: u64, word| {
         let product = u128::from(hash ^ word) * u128::from(ODD);
@@ -197,9 +197,9 @@ mod tests {
     #[test]
     fn a_key_is_counted_after_it_was_put_in() {
         let table: Table<2, 16> = Table::new();
-        assert_eq!(table.count(&[1, 2]), None);
-        assert!(table.insert(&[1, 2], 50));
-        assert_eq!(table.count(&[1, 2]), Some(50));
+        assert_eq!(table.count(&[1, 2], 1), None);
+        assert!(table.insert(&[1, 2], 50, 1));
+        assert_eq!(table.count(&[1, 2], 1), Some(50));
         let mut drained = Vec::new();
         assert_eq!(table.drain(false, |key, value, count| drained.push((*key, value, count))), 1);
         assert_eq!(drained, [([1, 2], 50, 2)]);
@@ -209,21 +209,21 @@ mod tests {
     fn what_is_idle_makes_room_and_what_is_counted_stays() {
         let table: Table<1, 16> = Table::new();
         for key in 0..16 {
-            assert!(table.insert(&[key], key));
+            assert!(table.insert(&[key], key, 1));
         }
-        assert!(!table.insert(&[99], 0), "a full window takes no more");
+        assert!(!table.insert(&[99], 0, 1), "a full window takes no more");
         table.drain(true, |_, _, _| {});
-        table.count(&[3]);
+        table.count(&[3], 1);
         assert_eq!(table.drain(true, |_, _, _| {}), 1);
-        assert!(table.insert(&[99], 0));
-        assert_eq!((table.count(&[3]), table.count(&[4])), (Some(3), None));
+        assert!(table.insert(&[99], 0, 1));
+        assert_eq!((table.count(&[3], 1), table.count(&[4], 1)), (Some(3), None));
     }
 
     #[test]
     fn aligned_handles_spread_over_the_table() {
         let table: Table<6, 4096> = Table::new();
         let fitted = (0..2048_u64)
-            .filter(|n| table.insert(&[0x5555_0000, 0x7f00_0000_0000 + n * 64, 1, 1, 256, 0], 0))
+            .filter(|n| table.insert(&[0x5555_0000, 0x7f00_0000_0000 + n * 64, 1, 1, 256, 0], 0, 1))
             .count();
         assert_eq!(fitted, 2048, "half full, every key finds a place");
     }
@@ -248,9 +248,11 @@ mod tests {
                         for round in 0..ROUNDS {
                             let name = (round / 7 + thread) % 40;
                             let key = [name, !name];
-                            match TABLE.count(&key) {
+                            match TABLE.count(&key, 1) {
                                 Some(value) => assert_eq!(value, name * 10 + 1),
-                                None => unfitted += u64::from(!TABLE.insert(&key, name * 10 + 1)),
+                                None => {
+                                    unfitted += u64::from(!TABLE.insert(&key, name * 10 + 1, 1))
+                                }
                             }
                         }
                         unfitted

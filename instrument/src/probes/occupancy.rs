@@ -15,7 +15,7 @@ use warpgauge_wire::Function;
 
 use crate::driver::{Driver, DriverError};
 use crate::launch::Launch;
-use crate::probes::Probe;
+use crate::probes::{Calculated, Probe};
 
 const WARP_THREADS: u32 = 32;
 
@@ -27,7 +27,9 @@ impl Probe for Occupancy {
     fn function(&self) -> Function {
         Function::Occupancy
     }
+}
 
+impl Calculated for Occupancy {
     fn at_first_launch(&self, driver: &Driver, launch: &Launch) -> Result<f64, DriverError> {
         let device = driver.current_device()?;
         let threads = launch.threads();

@@ -29,6 +29,12 @@ pub(crate) struct Arguments {
     /// The driver function that launches
     #[arg(long, value_enum, default_value_t = Api::Launch)]
     pub(crate) api: Api,
+    /// Add a conditional node, in mode graph
+    #[arg(long)]
+    pub(crate) conditional: bool,
+    /// Devices to launch on, in mode devices
+    #[arg(long, default_value_t = 1)]
+    pub(crate) devices: i32,
     /// Blocks per cluster along x, with --api ex
     #[arg(long)]
     pub(crate) cluster: Option<u32>,
@@ -56,6 +62,12 @@ pub(crate) enum Mode {
     Exec,
     /// Call exit() from another thread right after the last launch
     ExitNow,
+    /// Launch a graph of nodes that are added one by one
+    Graph,
+    /// Launch a graph that is captured from a stream
+    Capture,
+    /// One thread that launches on each device in turn
+    Devices,
     /// Call _exit() right after the last launch: no handler runs
     Abrupt,
 }

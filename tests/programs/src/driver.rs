@@ -73,6 +73,7 @@ type LaunchEx = unsafe extern "C" fn(
 
 /// The functions of the driver that the program uses.
 pub(crate) struct Driver {
+    library: Handle,
     init: unsafe extern "C" fn(u32) -> i32,
     device_get: unsafe extern "C" fn(*mut i32, i32) -> i32,
     primary_retain: unsafe extern "C" fn(*mut *mut c_void, i32) -> i32,
@@ -88,18 +89,20 @@ pub(crate) struct Driver {
     cooperative_ptsz: LaunchCooperative,
     ex: LaunchEx,
     ex_ptsz: LaunchEx,
+    /// Of the stand-in alone.
+    executed: Option<unsafe extern "C" fn() -> u64>,
 }
 
 /// A handle of the driver, which may be used from any thread.
 #[derive(Clone, Copy)]
-pub(crate) struct Handle(*mut c_void);
+pub(crate) struct Handle(pub(crate) *mut c_void);
 
 // SAFETY: contexts, modules and functions belong to no thread; the driver locks where it must.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
 
-fn checked(call: &'static str, code: i32) -> Result<(), DriverError> {
+pub(crate) fn checked(call: &'static str, code: i32) -> Result<(), DriverError> {
     if code == 0 { Ok(()) } else { Err(DriverError::Failed { call, code }) }
 }
 
@@ -107,7 +110,10 @@ fn checked(call: &'static str, code: i32) -> Result<(), DriverError> {
 ///
 /// # Safety
 /// `F` is the type that cuda.h gives the symbol.
-unsafe fn symbol<F: Copy>(library: *mut c_void, name: &'static CStr) -> Result<F, DriverError> {
+pub(crate) unsafe fn symbol<F: Copy>(
+    library: *mut c_void,
+    name: &'static CStr,
+) -> Result<F, DriverError> {
     // SAFETY: the handle is open and the name is a C string.
     let address = unsafe { libc::dlsym(library, name.as_ptr()) };
     if address.is_null() {
@@ -128,10 +134,13 @@ impl Driver {
         }
         macro_rules! symbols {
             ($($field:ident: $name:literal,)*) => {
-                Self {$(
-                    // SAFETY: the field has the type that cuda.h gives the symbol.
-                    $field: unsafe { symbol(library, $name) }?,
-                )*}
+                Self {
+                    library: Handle(library),
+                    $(// SAFETY: the field has the type that cuda.h gives the symbol.
+                    $field: unsafe { symbol(library, $name) }?,)*
+                    // SAFETY: the stand-in gives the symbol this type.
+                    executed: unsafe { symbol(library, c"standin_executed_instructions") }.ok(),
+                }
             };
         }
         Ok(symbols! {
@@ -159,11 +168,11 @@ impl Driver {
         checked("cuInit", unsafe { (self.init)(0) })
     }
 
-    /// The primary context of the first device.
-    pub(crate) fn context(&self) -> Result<Handle, DriverError> {
+    /// The primary context of a device.
+    pub(crate) fn context(&self, ordinal: i32) -> Result<Handle, DriverError> {
         let (mut device, mut context) = (0, ptr::null_mut());
         // SAFETY: the pointer may be written.
-        checked("cuDeviceGet", unsafe { (self.device_get)(&raw mut device, 0) })?;
+        checked("cuDeviceGet", unsafe { (self.device_get)(&raw mut device, ordinal) })?;
         // SAFETY: the pointer may be written.
         let code = unsafe { (self.primary_retain)(&raw mut context, device) };
         checked("cuDevicePrimaryCtxRetain", code)?;
@@ -180,6 +189,17 @@ impl Driver {
     pub(crate) fn synchronize(&self) -> Result<(), DriverError> {
         // SAFETY: the function has the type of cuda.h.
         checked("cuCtxSynchronize", unsafe { (self.synchronize)() })
+    }
+
+    /// The library, to find more functions in.
+    pub(crate) fn library(&self) -> *mut c_void {
+        self.library.0
+    }
+
+    /// Instructions that all kernels have executed so far, where the driver is the stand-in.
+    pub(crate) fn executed_instructions(&self) -> Option<u64> {
+        // SAFETY: the function has the type of the stand-in.
+        self.executed.map(|executed| unsafe { executed() })
     }
 
     /// Loads the module with the test kernels into the current context.

@@ -10,6 +10,7 @@
 
 mod arguments;
 mod driver;
+mod graph;
 mod image;
 mod launcher;
 mod modes;

@@ -12,6 +12,7 @@ use nix::unistd::{ForkResult, execv, fork};
 
 use crate::arguments::{Arguments, Mode, Pause};
 use crate::driver::{Driver, DriverError, Handle};
+use crate::graph::launch_graphs;
 use crate::launcher::launch_all;
 use crate::report::Report;
 
@@ -31,30 +32,41 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), RunError> {
     let driver = Driver::load()?;
     pause(arguments, Pause::Init);
     driver.init()?;
-    let context = driver.context()?;
+    let context = driver.context(0)?;
     driver.enter(context)?;
     pause(arguments, Pause::Launch);
     let mut report = Report::new(arguments.kernels.len());
     match arguments.mode {
         Mode::Plain => {
             launch_all(&driver, context, arguments, arguments.launches, &mut report)?;
-            report.print(&arguments.kernels);
+            report.print(&arguments.kernels, driver.executed_instructions());
         }
         Mode::Threads => {
             launch_in_threads(&driver, context, arguments, &mut report)?;
-            report.print(&arguments.kernels);
+            report.print(&arguments.kernels, driver.executed_instructions());
+        }
+        Mode::Graph | Mode::Capture => {
+            launch_graphs(&driver, arguments, &mut report)?;
+            report.print(&arguments.kernels, driver.executed_instructions());
+        }
+        Mode::Devices => {
+            for ordinal in 0..arguments.devices {
+                let context = driver.context(ordinal)?;
+                launch_all(&driver, context, arguments, arguments.launches, &mut report)?;
+            }
+            report.print(&arguments.kernels, driver.executed_instructions());
         }
         Mode::Fork => fork_half_way(&driver, context, arguments, &mut report)?,
         Mode::Exec => {
             launch_all(&driver, context, arguments, arguments.launches / 2, &mut report)?;
-            report.print(&arguments.kernels);
+            report.print(&arguments.kernels, driver.executed_instructions());
             pause(arguments, Pause::Exit);
             exec_plainly(arguments)?;
         }
         Mode::ExitNow => exit_from_a_thread(&driver, context, arguments, &mut report)?,
         Mode::Abrupt => {
             launch_all(&driver, context, arguments, arguments.launches, &mut report)?;
-            report.print(&arguments.kernels);
+            report.print(&arguments.kernels, driver.executed_instructions());
             pause(arguments, Pause::Exit);
             // SAFETY: ends the process without running anything of it.
             unsafe { libc::_exit(arguments.exit_code.into()) };
@@ -119,7 +131,7 @@ fn fork_half_way(
             waitpid(child, None)?;
         }
     }
-    report.print(&arguments.kernels);
+    report.print(&arguments.kernels, driver.executed_instructions());
     Ok(())
 }
 
@@ -154,7 +166,7 @@ fn exit_from_a_thread(
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             launch_all(driver, context, arguments, arguments.launches, report)?;
-            report.print(&arguments.kernels);
+            report.print(&arguments.kernels, driver.executed_instructions());
             // SAFETY: ends the process while the main thread waits; its handlers run here.
             unsafe { libc::exit(arguments.exit_code.into()) };
             #[expect(unreachable_code, reason = "gives the closure its type")]

@@ -34,9 +34,13 @@ impl Report {
         self.refused += other.refused;
     }
 
-    /// `{"pid":7,"refused":0,"launches":[{"kernel":"saxpy","grid":[1,1,1],...,"count":3}]}`
-    pub(crate) fn print(&self, shapes: &[Shape]) {
+    /// `{"pid":7,"refused":0,"instructions":96,"launches":[{"kernel":"saxpy","grid":[1,1,1],...,"count":3}]}`
+    pub(crate) fn print(&self, shapes: &[Shape], executed_instructions: Option<u64>) {
         let mut line = format!(r#"{{"pid":{},"refused":{}"#, std::process::id(), self.refused);
+        if let Some(instructions) = executed_instructions {
+            // Writing to a string does not fail.
+            let _written = write!(line, r#","instructions":{instructions}"#);
+        }
         let mut separator = r#","launches":["#;
         for (shape, count) in shapes.iter().zip(&self.counts) {
             let Shape { kernel, grid, block, shared } = shape;

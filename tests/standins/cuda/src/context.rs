@@ -5,11 +5,14 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::capture;
 use crate::device::device;
 use crate::hook::{CONTEXT_DESTROY_STARTING, resource};
 use crate::init::ready;
 use crate::registry;
-use crate::result::{CUresult, INVALID_CONTEXT, answer, answer_or, code};
+use crate::result::{
+    CUresult, INVALID_CONTEXT, STREAM_CAPTURE_UNSUPPORTED, answer, answer_or, code,
+};
 
 /// Handle and holders of each device's primary context.
 static PRIMARY: Mutex<Vec<(i32, usize, usize)>> = Mutex::new(Vec::new());
@@ -93,6 +96,9 @@ unsafe extern "C" fn cuCtxGetDevice(ordinal: *mut i32) -> CUresult {
 
 #[unsafe(no_mangle)]
 extern "C" fn cuCtxSynchronize() -> CUresult {
+    if capture::is_active() {
+        return STREAM_CAPTURE_UNSUPPORTED;
+    }
     code(ready().and_then(|()| registry::current()).map(drop))
 }
 

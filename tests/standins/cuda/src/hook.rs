@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use crate::interface::{DOMAIN_DRIVER_API, DOMAIN_RESOURCE, Event, Hook};
+use crate::interface::{DOMAIN_DRIVER_API, DOMAIN_EXECUTION, DOMAIN_RESOURCE, Event, Hook};
 use crate::registry;
 use crate::result::CUresult;
 
@@ -66,22 +66,33 @@ pub(crate) fn traced(
 
 /// `CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING` (cupti_callbacks.h).
 pub(crate) const CONTEXT_DESTROY_STARTING: u32 = 2;
+/// `CUPTI_CBID_RESOURCE_MODULE_LOADED` (cupti_callbacks.h).
+pub(crate) const MODULE_LOADED: u32 = 6;
 /// `CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING` (cupti_callbacks.h).
 pub(crate) const MODULE_UNLOAD_STARTING: u32 = 7;
 
-/// Says that something is about to happen to a context.
+/// Says that something happens to a context.
 pub(crate) fn resource(cbid: u32, context: usize) {
-    emit(&Event {
-        domain: DOMAIN_RESOURCE,
+    emit(&plain(DOMAIN_RESOURCE, cbid, context, ptr::null()));
+}
+
+/// Says that a kernel has run in the current context; `execution` is an `Execution`.
+pub(crate) fn executed(execution: *const c_void) {
+    emit(&plain(DOMAIN_EXECUTION, 0, registry::current_handle(), execution));
+}
+
+fn plain(domain: u32, cbid: u32, context: usize, params: *const c_void) -> Event {
+    Event {
+        domain,
         cbid,
         site: 0,
         function_name: ptr::null(),
-        function_params: ptr::null(),
+        function_params: params,
         return_value: ptr::null_mut(),
         symbol_name: ptr::null(),
         context: context as *mut c_void,
         context_uid: registry::context(context).map_or(0, |context| context.uid),
         correlation_id: 0,
         correlation_data: ptr::null_mut(),
-    });
+    }
 }

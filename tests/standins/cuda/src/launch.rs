@@ -1,11 +1,14 @@
-//! Launches. Nothing runs; what counts is that they are seen.
+//! Launches: seen by CUPTI, then run or, while their stream is captured, put into its graph.
 
 use std::ffi::{CStr, c_void};
 
+use crate::capture;
+use crate::execute;
+use crate::graph::KernelNode;
 use crate::hook::{Api, traced};
 use crate::init::ready;
 use crate::registry;
-use crate::result::{CUresult, INVALID_VALUE, code};
+use crate::result::{CUresult, INVALID_VALUE, SUCCESS, code};
 
 /// `cuLaunchKernel_params` (generated_cuda_meta.h); the cooperative one ends before `extra`.
 #[repr(C)]
@@ -83,7 +86,7 @@ const EX: Api = Api { name: c"cuLaunchKernelEx", cbid: 652 };
 const EX_PTSZ: Api = Api { name: c"cuLaunchKernelEx_ptsz", cbid: 653 };
 
 /// Refuses what NVIDIA's driver refuses.
-fn check(function: *mut c_void, grid: [u32; 3], block: [u32; 3]) -> CUresult {
+pub(crate) fn check(function: *mut c_void, grid: [u32; 3], block: [u32; 3]) -> CUresult {
     code(ready().and_then(|()| {
         registry::current()?;
         registry::function(function as usize)?;
@@ -98,8 +101,26 @@ fn check(function: *mut c_void, grid: [u32; 3], block: [u32; 3]) -> CUresult {
 fn launch(api: Api, params: &LaunchParams) -> CUresult {
     let symbol = symbol_of(params.function);
     traced(api, (&raw const *params).cast(), symbol, || {
-        check(params.function, params.grid, params.block)
+        submit(params.stream, params.function, params.grid, params.block, params.shared)
     })
+}
+
+/// Runs a kernel, or captures it.
+fn submit(
+    stream: *mut c_void,
+    function: *mut c_void,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+) -> CUresult {
+    let refused = check(function, grid, block);
+    if refused == SUCCESS {
+        let node = KernelNode { function: function as usize, grid, block, shared };
+        if !capture::add(stream as usize, &node) {
+            execute::run(node.function, grid, block);
+        }
+    }
+    refused
 }
 
 fn symbol_of(function: *mut c_void) -> Option<&'static CStr> {
@@ -120,7 +141,7 @@ fn launch_ex(
     traced(api, (&raw const params).cast(), symbol_of(function), || {
         // SAFETY: not null, and the caller passes a valid configuration, as the C interface asks.
         let config = unsafe { &*config };
-        check(function, config.grid, config.block)
+        submit(config.stream, function, config.grid, config.block, config.shared)
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Programs find the same symbols, results and side effects as with NVIDIA's driver, as far as the
 //! instrument and the host programs need them: the injection inside `cuInit`, contexts, modules,
-//! launches, occupancy. Nothing is executed. Handles are numbers that are checked, so a stale one
+//! launches, graphs, occupancy. Nothing is executed but counted as the script says. Handles are numbers that are checked, so a stale one
 //! gives an error and not a crash; a freed one is used again at once, as an allocator would.
 //!
 //! `STANDIN_CUDA_SCRIPT` names a script (see [`script`]); without it the built-in one holds.
@@ -13,8 +13,11 @@
 #[path = "../../interface.rs"]
 mod interface;
 
+mod capture;
 mod context;
 mod device;
+mod execute;
+mod graph;
 mod hook;
 mod init;
 mod launch;

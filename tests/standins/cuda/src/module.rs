@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
-use crate::hook::{MODULE_UNLOAD_STARTING, resource};
+use crate::hook::{MODULE_LOADED, MODULE_UNLOAD_STARTING, resource};
 use crate::init::ready;
 use crate::registry;
 use crate::result::{CUresult, INVALID_VALUE, answer_or, code};
@@ -13,6 +13,9 @@ unsafe extern "C" fn cuModuleLoadData(module: *mut *mut c_void, image: *const c_
         return INVALID_VALUE;
     }
     let added = ready().and_then(|()| registry::add_module()).map(|handle| handle as *mut c_void);
+    if added.is_ok() {
+        resource(MODULE_LOADED, registry::current_handle());
+    }
     // SAFETY: the caller passes a pointer to be written, as the C interface asks.
     unsafe { answer_or(module, added) }
 }

@@ -91,8 +91,7 @@ mod tests {
 
     fn blocks(registers: u32, static_shared: u32, threads: u32, dynamic_shared: u32) -> u32 {
         let device = &Script::of_this_process().devices[0];
-        let kernel =
-            Kernel { name: c"k".to_owned(), registers, shared: static_shared, instructions: 1 };
+        let kernel = Kernel { registers, shared: static_shared, ..Kernel::named(c"k".to_owned()) };
         blocks_per_multiprocessor(device, &kernel, threads, dynamic_shared)
     }
 

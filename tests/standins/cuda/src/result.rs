@@ -12,8 +12,9 @@ pub(crate) const INVALID_DEVICE: CUresult = 101;
 pub(crate) const INVALID_CONTEXT: CUresult = 201;
 pub(crate) const INVALID_HANDLE: CUresult = 400;
 pub(crate) const NOT_FOUND: CUresult = 500;
+pub(crate) const STREAM_CAPTURE_UNSUPPORTED: CUresult = 900;
 
-const NAMES: [(CUresult, &CStr, &CStr); 8] = [
+const NAMES: [(CUresult, &CStr, &CStr); 9] = [
     (SUCCESS, c"CUDA_SUCCESS", c"no error"),
     (INVALID_VALUE, c"CUDA_ERROR_INVALID_VALUE", c"invalid argument"),
     (OUT_OF_MEMORY, c"CUDA_ERROR_OUT_OF_MEMORY", c"out of memory"),
@@ -22,6 +23,11 @@ const NAMES: [(CUresult, &CStr, &CStr); 8] = [
     (INVALID_CONTEXT, c"CUDA_ERROR_INVALID_CONTEXT", c"invalid device context"),
     (INVALID_HANDLE, c"CUDA_ERROR_INVALID_HANDLE", c"invalid resource handle"),
     (NOT_FOUND, c"CUDA_ERROR_NOT_FOUND", c"named symbol not found"),
+    (
+        STREAM_CAPTURE_UNSUPPORTED,
+        c"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+        c"operation not permitted when stream is capturing",
+    ),
 ];
 
 /// Stores an answer where the caller wants it.

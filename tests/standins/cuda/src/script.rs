@@ -7,8 +7,16 @@
 //! ```
 //!
 //! One word is `key=value`; what is left out keeps the value of an H100 or of a small kernel.
-//! `shared` is in bytes: per multiprocessor for a device, static per block for a kernel;
-//! `instructions` are those that one warp executes. Several `device` lines are several devices.
+//! `shared` is in bytes: per multiprocessor for a device, static per block for a kernel. Several
+//! `device` lines are several devices. What one warp of a kernel does:
+//!
+//! ```text
+//! instructions=12   executed instructions
+//! global=2 lines=8  those that access global memory, and the cache lines that they touch
+//! branches=4 divergent=1
+//! spread=0.5        data-dependent: a launch executes between 0.5 and 1.5 of these, evenly spread
+//! drift=0.001       each launch executes by so much of these more than the one before
+//! ```
 
 use std::ffi::CString;
 use std::sync::OnceLock;
@@ -16,7 +24,7 @@ use std::sync::OnceLock;
 const BUILT_IN: &str = "\
 device name=Stand-in
 kernel tiny registers=16
-kernel saxpy registers=32 instructions=12
+kernel saxpy registers=32 instructions=12 global=3 lines=12 branches=4 divergent=1
 kernel register_heavy registers=64 instructions=200
 kernel tiled registers=40 shared=16384 instructions=90
 ";
@@ -34,16 +42,40 @@ pub(crate) struct Device {
 }
 
 /// A kernel, found by its name in every module.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Kernel {
     pub(crate) name: CString,
     pub(crate) registers: u32,
     pub(crate) shared: u32,
     pub(crate) instructions: u64,
+    pub(crate) global: u64,
+    pub(crate) lines: u64,
+    pub(crate) branches: u64,
+    pub(crate) divergent: u64,
+    pub(crate) spread: f64,
+    pub(crate) drift: f64,
+}
+
+impl Kernel {
+    /// A kernel that does next to nothing.
+    pub(crate) fn named(name: CString) -> Self {
+        Self {
+            name,
+            registers: 16,
+            shared: 0,
+            instructions: 1,
+            global: 0,
+            lines: 0,
+            branches: 0,
+            divergent: 0,
+            spread: 0.0,
+            drift: 0.0,
+        }
+    }
 }
 
 /// What the machine pretends to be.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Script {
     pub(crate) devices: Vec<Device>,
     pub(crate) kernels: Vec<Kernel>,
@@ -114,13 +146,19 @@ fn device<'a>(words: impl Iterator<Item = &'a str>) -> Option<Device> {
 
 fn kernel<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Kernel> {
     let name = CString::new(words.next()?).ok()?;
-    let mut kernel = Kernel { name, registers: 16, shared: 0, instructions: 1 };
+    let mut kernel = Kernel::named(name);
     for word in words {
         let (key, value) = word.split_once('=')?;
         match key {
             "registers" => kernel.registers = value.parse().ok()?,
             "shared" => kernel.shared = value.parse().ok()?,
             "instructions" => kernel.instructions = value.parse().ok()?,
+            "global" => kernel.global = value.parse().ok()?,
+            "lines" => kernel.lines = value.parse().ok()?,
+            "branches" => kernel.branches = value.parse().ok()?,
+            "divergent" => kernel.divergent = value.parse().ok()?,
+            "spread" => kernel.spread = value.parse().ok()?,
+            "drift" => kernel.drift = value.parse().ok()?,
             _ => return None,
         }
     }

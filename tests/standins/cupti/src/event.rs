@@ -4,7 +4,8 @@ use std::ffi::{c_char, c_void};
 use std::ptr;
 
 use crate::fault::fault;
-use crate::interface::{DOMAIN_RESOURCE, Event};
+use crate::interface::{DOMAIN_EXECUTION, DOMAIN_RESOURCE, Event};
+use crate::sass;
 use crate::subscriber::listener;
 
 /// `CUpti_CallbackData` (cupti_callbacks.h).
@@ -40,6 +41,42 @@ const UNREADABLE: *const c_char = ptr::without_provenance(8);
 pub(crate) unsafe extern "C" fn on_event(event: *const Event) {
     // SAFETY: the stand-in driver passes an event that lives until this function returns.
     let event = unsafe { &*event };
+    if event.domain == DOMAIN_EXECUTION {
+        // SAFETY: events of this domain carry an execution, which lives as long as the event.
+        let execution = unsafe { &*event.function_params.cast() };
+        sass::executed(event.context as usize, execution);
+        return;
+    }
+    if (event.domain, event.cbid) == (DOMAIN_RESOURCE, CONTEXT_DESTROY_STARTING) {
+        // Whoever subscribed hears of it first, as the name says.
+        deliver(event);
+        sass::context_destroyed(event.context as usize);
+        return;
+    }
+    deliver(event);
+}
+
+/// `CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING` (cupti_callbacks.h).
+const CONTEXT_DESTROY_STARTING: u32 = 2;
+
+/// Says that a context is about to be destroyed.
+pub(crate) fn announce_end_of_context(context: usize) {
+    deliver(&Event {
+        domain: DOMAIN_RESOURCE,
+        cbid: CONTEXT_DESTROY_STARTING,
+        site: 0,
+        function_name: ptr::null(),
+        function_params: ptr::null(),
+        return_value: ptr::null_mut(),
+        symbol_name: ptr::null(),
+        context: context as *mut c_void,
+        context_uid: 0,
+        correlation_id: 0,
+        correlation_data: ptr::null_mut(),
+    });
+}
+
+fn deliver(event: &Event) {
     let Some((callback, user_data)) = listener(event.domain, event.cbid) else { return };
     let user_data = user_data as *mut c_void;
     let is_resource = event.domain == DOMAIN_RESOURCE;

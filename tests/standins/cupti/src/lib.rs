@@ -8,10 +8,24 @@
 //! STANDIN_CUPTI_FAULT=version=14      cuptiGetVersion says so
 //! STANDIN_CUPTI_FAULT=slow=1500       cuptiSubscribe takes that many milliseconds
 //! STANDIN_CUPTI_FAULT=symbol-name     callbacks carry a symbol name that must not be read
-//! STANDIN_CUPTI_LOG=FILE              a line for each subscribe, unsubscribe and finalize
+//! STANDIN_CUPTI_FAULT=NAME=8          of the SASS metrics, the call of that name fails with that
+//!                                     CUptiResult: profiler-initialize, device-supported,
+//!                                     chip-name, properties, set-config, sass-enable,
+//!                                     data-properties, flush-data, sass-disable, unset-config
+//! STANDIN_CUPTI_FAULT=unsupported     SASS metrics are not supported on any device
+//! STANDIN_CUPTI_FAULT=lacks=2         the device has no metric number 2 (see sass.rs)
+//! STANDIN_CUPTI_FAULT=fits=2          a configuration takes two metrics and no more
+//! STANDIN_CUPTI_FAULT=lazy-zeros      kernels that are patched lazily count nothing
+//! STANDIN_CUPTI_FAULT=zeros           no kernel counts anything
+//! STANDIN_CUPTI_FAULT=context-gone    a context is destroyed as soon as it is enabled
+//! STANDIN_CUPTI_FAULT=slow-window=50  patching takes that many milliseconds
+//! STANDIN_CUPTI_OTHER_TOOL=FILE       another tool has the slot while there is such a file
+//! STANDIN_CUPTI_LOG=FILE              a line for each subscribe, unsubscribe and finalize, and for
+//!                                     each call of the SASS metrics that is made in wrong order
 //! ```
 //!
-//! Layouts and numbers are those of cupti_callbacks.h and cupti_result.h (CUPTI 13.0).
+//! Layouts and numbers are those of cupti_callbacks.h, cupti_result.h and cupti_sass_metrics.h
+//! (CUPTI 13.0).
 #![allow(non_snake_case, reason = "the exported names are CUPTI's")]
 #![allow(unsafe_code, reason = "a C interface: pointers come from the caller")]
 
@@ -22,4 +36,5 @@ mod driver;
 mod event;
 mod fault;
 mod result;
+mod sass;
 mod subscriber;

@@ -1,6 +1,7 @@
 //! The one subscriber and what it wants to hear of.
 
 use std::ffi::c_void;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -59,6 +60,10 @@ unsafe extern "C" fn cuptiSubscribe(
     if let Some(error) = fault("subscribe") {
         log(&format!("subscribe refused with {error}"));
         return error;
+    }
+    if std::env::var_os("STANDIN_CUPTI_OTHER_TOOL").is_some_and(|path| Path::new(&path).exists()) {
+        log("subscribe refused: another tool has the slot");
+        return MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     }
     let (Some(callback), false) = (callback, handle.is_null()) else { return INVALID_PARAMETER };
     let mut subscriber = SUBSCRIBER.lock().unwrap_or_else(PoisonError::into_inner);

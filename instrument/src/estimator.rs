@@ -1,0 +1,410 @@
+//! From few measured launches to an estimate for all of them. Arithmetic alone: no clock, no CUPTI.
+//!
+//! A launch shape is measured now and then; what was measured stands for its launches until it is
+//! measured again. Launches of a shape wait until the first measurement of it, and are published
+//! with it, so that a total comes out right even though a shape is first measured a little after it
+//! first runs. Where a shape is never measured its launches are published for no such function, and
+//! the share of the others says so.
+//!
+//! ```text
+//! mean of a shape   plain over its first 8 measurements, then each new one weighs 1/8
+//! id 0              sum over measured shapes: launches x mean, to a whole number, with the fraction
+//!                   carried into the next interval
+//! ids 2 and 3       mean of each measured shape, weighing its launches
+//! ```
+//!
+//! Errors: none where a shape always does the same work. Where the work depends on data, with a
+//! standard deviation of s per launch, the mean of a shape is off by s / sqrt(n) for n < 8
+//! measurements and s / sqrt(15) later (the variance of an exponential mean of weight w is
+//! s^2 w / (2 - w)). Where the work drifts by d between two measurements, the mean lags by at most
+//! 7 d more than the launches themselves (an exponential mean of weight w lags by (1 - w) / w).
+
+use std::collections::HashMap;
+
+use warpgauge_wire::FunctionSet;
+
+use crate::launch::KEY_WORDS;
+use crate::probes::{COUNTED, COUNTED_PROBES};
+
+/// Shapes that are remembered: as many again as the ledger holds.
+pub const MAX_SHAPES: usize = 8192;
+
+/// How many measurements weigh alike, and the weight of a later one: 1 / 8.
+const MEMORY: f64 = 8.0;
+
+/// What is known of a function's value for a shape.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Knowledge {
+    /// It was never measured.
+    #[default]
+    Unmeasured,
+    /// It was, and a launch has no such value.
+    Nothing,
+    /// The mean and the variance of what was measured.
+    Value {
+        /// The mean.
+        mean: f64,
+        /// The mean square of the distance from the mean.
+        variance: f64,
+        /// How many measurements it is made of, up to [`MEMORY`].
+        weight: f64,
+    },
+}
+
+impl Knowledge {
+    /// Takes one measurement in. Gives its distance from what was expected, relative to that; 0 for
+    /// the first one.
+    pub fn learn(&mut self, measured: Option<f64>) -> f64 {
+        let Some(measured) = measured else {
+            if matches!(self, Self::Unmeasured) {
+                *self = Self::Nothing;
+            }
+            return 0.0;
+        };
+        let Self::Value { mean, variance, weight } = self else {
+            *self = Self::Value { mean: measured, variance: 0.0, weight: 1.0 };
+            return 0.0;
+        };
+        *weight = (*weight + 1.0).min(MEMORY);
+        let distance = measured - *mean;
+        let step = distance / *weight;
+        *mean += step;
+        // Welford's update, with a weight that stops growing.
+        *variance += (distance * (measured - *mean) - *variance) / *weight;
+        if distance == 0.0 { 0.0 } else { (distance / measured.abs().max(mean.abs())).abs() }
+    }
+
+    /// The standard deviation relative to the mean; 0 where that is not known.
+    #[must_use]
+    pub fn spread(&self) -> f64 {
+        match self {
+            Self::Value { mean, variance, .. } if *mean > 0.0 => variance.max(0.0).sqrt() / mean,
+            _ => 0.0,
+        }
+    }
+}
+
+/// One launch shape.
+#[derive(Debug, Clone, Default)]
+pub struct Shape {
+    /// Per probe.
+    pub knowledge: [Knowledge; COUNTED_PROBES],
+    /// Launches that are not published yet, per probe.
+    waiting: [u64; COUNTED_PROBES],
+    /// Launches since the last survey.
+    pub fresh: u64,
+    /// Launches, of which each survey takes a half away.
+    pub share: f64,
+}
+
+/// Everything that is known about the shapes of a process.
+#[derive(Debug, Default)]
+pub struct Estimator {
+    shapes: HashMap<[u64; KEY_WORDS], Shape>,
+    /// Of id 0: what rounding left over, between -0.5 and 0.5.
+    remainder: f64,
+}
+
+/// An estimate for an interval.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Estimate {
+    /// Executed instructions; `None` where no shape was measured.
+    pub instructions: Option<u64>,
+    /// Per probe, values in percent with the launches that they stand for; empty for instructions.
+    pub percents: [Vec<(f64, u64)>; COUNTED_PROBES],
+}
+
+impl Estimator {
+    /// Begins a survey: launches counted from now on are fresh.
+    pub fn begin_survey(&mut self) {
+        for shape in self.shapes.values_mut() {
+            shape.fresh = 0;
+            shape.share /= 2.0;
+        }
+    }
+
+    /// Counts launches of a shape. `false` where there is no room to remember it.
+    pub fn count(&mut self, key: [u64; KEY_WORDS], launches: u64) -> bool {
+        if self.shapes.len() >= MAX_SHAPES && !self.shapes.contains_key(&key) {
+            return false;
+        }
+        let shape = self.shapes.entry(key).or_default();
+        for waiting in &mut shape.waiting {
+            *waiting = waiting.saturating_add(launches);
+        }
+        shape.fresh = shape.fresh.saturating_add(launches);
+        #[expect(clippy::cast_precision_loss, reason = "a share needs no more digits")]
+        let launches = launches as f64;
+        shape.share += launches;
+        true
+    }
+
+    /// Takes a measurement of a shape in: per probe, the value or `None` where the launch has none;
+    /// `functions` are those that were counted for. Gives the largest relative distance from what
+    /// was expected; `None` for a shape that is not remembered any more.
+    pub fn learn(
+        &mut self,
+        key: &[u64; KEY_WORDS],
+        functions: FunctionSet,
+        values: [Option<f64>; COUNTED_PROBES],
+    ) -> Option<f64> {
+        let shape = self.shapes.get_mut(key)?;
+        let mut surprise: f64 = 0.0;
+        for ((probe, knowledge), value) in COUNTED.iter().zip(&mut shape.knowledge).zip(values) {
+            if functions.contains(probe.function()) {
+                surprise = surprise.max(knowledge.learn(value));
+            }
+        }
+        Some(surprise)
+    }
+
+    /// The estimate for what was counted since the last one. Launches of shapes that were not
+    /// measured go on waiting.
+    pub fn estimate(&mut self, functions: FunctionSet) -> Estimate {
+        let mut estimate = Estimate::default();
+        let mut instructions = None;
+        for shape in self.shapes.values_mut() {
+            let places = shape.knowledge.iter().zip(&mut shape.waiting);
+            for (((probe, knowledge), waiting), percents) in COUNTED
+                .iter()
+                .zip(places)
+                .map(|(p, (k, w))| ((p, k), w))
+                .zip(&mut estimate.percents)
+            {
+                if !functions.contains(probe.function()) {
+                    *waiting = 0;
+                    continue;
+                }
+                match *knowledge {
+                    Knowledge::Unmeasured => continue,
+                    Knowledge::Nothing => {}
+                    Knowledge::Value { .. } if *waiting == 0 => {}
+                    Knowledge::Value { mean, .. }
+                        if probe.function() == warpgauge_wire::Function::Instructions =>
+                    {
+                        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+                        let product = *waiting as f64 * mean;
+                        *instructions.get_or_insert(0.0) += product;
+                    }
+                    Knowledge::Value { mean, .. } => percents.push((mean, *waiting)),
+                }
+                *waiting = 0;
+            }
+        }
+        if let Some(instructions) = instructions {
+            let exact: f64 = instructions + self.remainder;
+            let whole = exact.round().max(0.0);
+            self.remainder = exact - whole;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "whole and not negative; what is too large becomes the largest"
+            )]
+            let whole = whole as u64;
+            estimate.instructions = Some(whole);
+        }
+        estimate
+    }
+
+    /// Launches of the last survey, and how many of them have a shape that was measured for all of
+    /// `functions`.
+    #[must_use]
+    pub fn fresh(&self, functions: FunctionSet) -> (u64, u64) {
+        self.shapes.values().fold((0, 0), |(all, measured), shape| {
+            let known = shape.is_measured(functions);
+            (all + shape.fresh, measured + if known { shape.fresh } else { 0 })
+        })
+    }
+
+    /// Forgets shapes that were not launched lately and wait for nothing that will come, so that
+    /// new ones have room. Returns launches that were given up: counted, never estimated.
+    pub fn forget_idle(&mut self, is_worth_waiting_for: impl Fn(&[u64; KEY_WORDS]) -> bool) -> u64 {
+        if self.shapes.len() < MAX_SHAPES / 2 {
+            return 0;
+        }
+        let mut given_up = 0;
+        self.shapes.retain(|key, shape| {
+            let keep = shape.fresh > 0 || (shape.is_alive() && is_worth_waiting_for(key));
+            if !keep {
+                given_up += shape.waiting.iter().copied().max().unwrap_or(0);
+            }
+            keep
+        });
+        given_up
+    }
+
+    /// Every shape that is remembered.
+    pub fn shapes(&self) -> impl Iterator<Item = (&[u64; KEY_WORDS], &Shape)> {
+        self.shapes.iter()
+    }
+}
+
+impl Shape {
+    /// Whether the shape was launched lately: within ten surveys, or more often and longer ago.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.share >= 1.0 / 1024.0
+    }
+
+    /// Whether each of these functions was measured.
+    #[must_use]
+    pub fn is_measured(&self, functions: FunctionSet) -> bool {
+        COUNTED
+            .iter()
+            .zip(&self.knowledge)
+            .filter(|(probe, _)| functions.contains(probe.function()))
+            .all(|(_, knowledge)| *knowledge != Knowledge::Unmeasured)
+    }
+
+    /// The largest relative standard deviation of these functions.
+    #[must_use]
+    pub fn spread(&self, functions: FunctionSet) -> f64 {
+        COUNTED
+            .iter()
+            .zip(&self.knowledge)
+            .filter(|(probe, _)| functions.contains(probe.function()))
+            .map(|(_, knowledge)| knowledge.spread())
+            .fold(0.0, f64::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use warpgauge_wire::Function;
+
+    use super::*;
+
+    fn key(number: u64) -> [u64; KEY_WORDS] {
+        [number, 0, 0, 0, 0, 0]
+    }
+
+    fn all() -> FunctionSet {
+        Function::ALL.into_iter().collect()
+    }
+
+    #[test]
+    fn the_total_is_launches_times_the_mean_of_each_shape() {
+        let mut estimator = Estimator::default();
+        estimator.count(key(1), 1000);
+        estimator.count(key(2), 10);
+        estimator.learn(&key(1), all(), [Some(12.0), Some(50.0), None]);
+        estimator.learn(&key(2), all(), [Some(7.0), None, Some(25.0)]);
+        let estimate = estimator.estimate(all());
+        assert_eq!(estimate.instructions, Some(12_070));
+        assert_eq!(estimate.percents, [vec![], vec![(50.0, 1000)], vec![(25.0, 10)]]);
+        assert_eq!(estimator.estimate(all()), Estimate::default(), "launches are given once");
+    }
+
+    #[test]
+    fn what_was_never_measured_is_no_zero_and_waits_for_its_measurement() {
+        let mut estimator = Estimator::default();
+        estimator.count(key(1), 40);
+        assert_eq!(estimator.estimate(all()), Estimate::default());
+        estimator.count(key(1), 2);
+        estimator.learn(&key(1), all(), [Some(10.0), None, None]);
+        assert_eq!(estimator.estimate(all()).instructions, Some(420));
+    }
+
+    #[test]
+    fn what_was_not_asked_for_does_not_wait() {
+        let mut estimator = Estimator::default();
+        estimator.count(key(1), 40);
+        estimator.estimate([Function::Coalescence].into_iter().collect());
+        estimator.learn(&key(1), all(), [Some(10.0), Some(5.0), None]);
+        let estimate = estimator.estimate(all());
+        assert_eq!(estimate.instructions, None);
+        assert_eq!(estimate.percents[1], [(5.0, 40)]);
+    }
+
+    #[test]
+    fn the_share_of_launches_whose_shape_was_measured_is_told() {
+        let mut estimator = Estimator::default();
+        estimator.begin_survey();
+        estimator.count(key(1), 30);
+        estimator.count(key(2), 10);
+        let instructions = [Function::Instructions].into_iter().collect();
+        estimator.learn(&key(1), instructions, [Some(1.0), None, None]);
+        assert_eq!(estimator.fresh(instructions), (40, 30));
+        assert_eq!(estimator.fresh(all()), (40, 0), "not for all functions");
+        estimator.begin_survey();
+        assert_eq!(estimator.fresh(all()), (0, 0));
+    }
+
+    #[test]
+    fn idle_shapes_make_room_and_what_they_waited_with_is_told() {
+        let mut estimator = Estimator::default();
+        for number in 0..MAX_SHAPES as u64 {
+            assert!(estimator.count(key(number), 1));
+        }
+        assert!(!estimator.count(key(u64::MAX), 1), "full");
+        estimator.begin_survey();
+        estimator.count(key(0), 1);
+        let given_up = estimator.forget_idle(|_| false);
+        assert_eq!((given_up, estimator.shapes().count()), (MAX_SHAPES as u64 - 1, 1));
+    }
+
+    #[test]
+    fn fractions_of_means_are_not_lost_from_interval_to_interval() {
+        let mut estimator = Estimator::default();
+        estimator.count(key(1), 0);
+        for value in [1.0, 2.0] {
+            estimator.learn(&key(1), all(), [Some(value), None, None]);
+        }
+        let mut total = 0;
+        for _ in 0..1001 {
+            estimator.count(key(1), 1);
+            total += estimator.estimate(all()).instructions.unwrap();
+        }
+        assert!((1501..=1502).contains(&total), "1.5 each: {total}");
+    }
+
+    proptest! {
+        #[test]
+        fn constant_work_is_estimated_without_an_error(
+            shapes in proptest::collection::vec((1_u64..1_000_000, 1_u32..1_000_000), 1..20),
+            measurements in 1_usize..20,
+        ) {
+            let mut estimator = Estimator::default();
+            let mut expected = 0;
+            for (number, (launches, instructions)) in shapes.iter().enumerate() {
+                estimator.count(key(number as u64), *launches);
+                for _ in 0..measurements {
+                    let value = Some(f64::from(*instructions));
+                    estimator.learn(&key(number as u64), all(), [value, None, None]);
+                }
+                expected += launches * u64::from(*instructions);
+            }
+            prop_assert_eq!(estimator.estimate(all()).instructions, Some(expected));
+        }
+
+        #[test]
+        fn a_mean_lies_between_the_smallest_and_the_largest_measurement(
+            values in proptest::collection::vec(0.0_f64..1e15, 1..50)
+        ) {
+            let mut knowledge = Knowledge::default();
+            for value in &values {
+                let surprise = knowledge.learn(Some(*value));
+                prop_assert!((0.0..=2.0).contains(&surprise), "{}", surprise);
+            }
+            let Knowledge::Value { mean, variance, .. } = knowledge else { panic!("no value") };
+            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = values.iter().copied().fold(0.0, f64::max);
+            prop_assert!(least <= mean * (1.0 + 1e-12) && mean <= most * (1.0 + 1e-12));
+            prop_assert!(variance >= -1e-6 * most * most && variance <= most * most * 1.001);
+        }
+
+        /// The bound of the module's documentation: a mean lags by at most 7 steps of a drift.
+        #[test]
+        fn a_drift_is_followed_within_seven_steps(start in 1e3_f64..1e6, step in 0.0_f64..1e3, count in 1_u32..200) {
+            let mut knowledge = Knowledge::default();
+            let mut last = start;
+            for number in 0..count {
+                last = start + step * f64::from(number);
+                knowledge.learn(Some(last));
+            }
+            let Knowledge::Value { mean, .. } = knowledge else { panic!("no value") };
+            prop_assert!(last - mean <= 7.0 * step + 1e-6, "{} behind {}", mean, last);
+        }
+    }
+}
