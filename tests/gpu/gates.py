@@ -85,8 +85,8 @@ def run_apart(name: str, words: list[str], seconds: float, log) -> Verdict:
     )
     try:
         output, _ = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        output = ""
+    except subprocess.TimeoutExpired as error:
+        output = (error.output or b"").decode(errors="replace")
         verdict.passes = False
         verdict.notes.append(f"did not end within {seconds:.0f} s")
     finally:
@@ -99,7 +99,7 @@ def run_apart(name: str, words: list[str], seconds: float, log) -> Verdict:
     log.write(f"== {name}\n{output}\n")
     log.flush()
     start = output.find("{\n")
-    if start >= 0:
+    if start >= 0 and verdict.passes is None:
         return Verdict(**json.loads(output[start:]))
     if verdict.passes is None:
         verdict.passes = False
@@ -121,7 +121,8 @@ def main() -> int:
     here = machine(options.dry_run)
     started = time.monotonic()
     results = []
-    with open(options.out / "results.jsonl", "w") as lines, open(options.out / "gates.log", "w") as log:
+    log_path = options.out / "gates.log"
+    with open(options.out / "results.jsonl", "w") as lines, open(log_path, "w") as log:
         for name in chosen:
             left = SECONDS - (time.monotonic() - started)
             limit = min(importlib.import_module(name).SECONDS, left)
@@ -137,7 +138,6 @@ def main() -> int:
             lines.flush()
             results.append(result)
             print(f"{verdict.gate}: {verdict.passes} {verdict.notes[:1]}", flush=True)
-    log_path = options.out / "gates.log"
     log_path.write_bytes(log_path.read_bytes()[-LOG_BYTES:])
     (options.out / "table.md").write_text(table(results))
     return 1 if any(result["passes"] is False for result in results) else 0

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 import threading
@@ -11,6 +12,7 @@ from pathlib import Path
 
 ALL_FUNCTIONS = "0,1,2,3"
 INSTRUCTIONS, OCCUPANCY, COALESCENCE, DIVERGENCE, LAUNCHES = range(5)
+FLUSHED = re.compile(r": \d+ launches$")
 # The ordinary user of most systems, "nobody".
 ORDINARY_USER = 65534
 
@@ -158,11 +160,12 @@ class Run:
             return {}
 
     def said(self, lines: int = 12) -> list[str]:
-        """The library's last words."""
+        """The library's last words, without the line of each flush."""
         try:
-            return self.log.read_text(errors="replace").splitlines()[-lines:]
+            said = self.log.read_text(errors="replace").splitlines()
         except FileNotFoundError:
             return []
+        return [line for line in said if not FLUSHED.search(line)][-lines:]
 
     def files(self) -> list[Path]:
         visible = (path for path in self.measurements.iterdir() if path.name[0] != ".")

@@ -10,8 +10,10 @@ package=$(cd "$(dirname "$0")" && pwd)
 out=${OUT:-$PWD/out}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Programs of an ordinary user run here too.
+# An ordinary user must be able to read it, wherever the package lies.
 chmod 755 "$work"
+cp -r "$package" "$work/package"
+package=$work/package
 for folder in /usr/local/cuda/bin /usr/local/cuda/nsight-compute; do
     if [ -d "$folder" ]; then PATH=$PATH:$folder; fi
 done
