@@ -73,6 +73,7 @@ class Run:
 
     def __init__(self, tools: Tools, command: list[str], *, inject: bool = True,
                  user: int | None = None, **environment: str) -> None:
+        self.dry_run = tools.dry_run
         self.folder = Path(tempfile.mkdtemp(dir=tools.work, prefix="run-"))
         self.measurements = self.folder / "measurements"
         self.measurements.mkdir()
@@ -149,7 +150,8 @@ class Run:
             text = "".join(self.errors)[-500:]
             raise RuntimeError(f"exit code {self.process.returncode}: {text}")
         lines = [line for line in output.splitlines() if line.startswith("{")]
-        return json.loads(lines[-1]) if lines else {}
+        report = json.loads(lines[-1]) if lines else {}
+        return as_on_the_standin(report) if self.dry_run else report
 
     def health(self) -> dict:
         """The health file; empty where there is none."""
@@ -188,9 +190,20 @@ class Run:
         return sum_of_files
 
 
+def as_on_the_standin(report: dict) -> dict:
+    """A launcher's report with all parameters one: a stand-in kernel knows no others."""
+    for shape in report.get("shapes", []):
+        shape |= {"parameter": 1, "block_parameters": shape["blocks"]}
+    return report
+
+
 def run_listed(tools: Tools, arguments: list[str], functions: str, seconds: float = 60,
-               **options) -> tuple[dict, Published, Run]:
-    """Runs the launcher, listed from before its first launch, and returns what it and we say."""
+               settle: float = 0, **options) -> tuple[dict, Published, Run]:
+    """Runs the launcher, listed from before its first launch, and returns what it and we say.
+
+    What was published in the first `settle` seconds is left out: a launch shape counts as nothing
+    until its first window.
+    """
     command = [str(tools.launcher), str(tools.module), "--pause", *arguments]
     with Run(tools, command, **options) as run:
         run.wait_until_ready()
@@ -198,4 +211,6 @@ def run_listed(tools: Tools, arguments: list[str], functions: str, seconds: floa
         # Two polling intervals: the plan is there before the first launch.
         time.sleep(2.2)
         run.go_on()
-        return run.finish(seconds), run.published(), run
+        time.sleep(settle)
+        early = len(run.files()) if settle else 0
+        return run.finish(seconds), run.published(skip_files=early), run
