@@ -90,6 +90,17 @@ impl Carried {
             .map_err(|source| CarriedError { path, source })
     }
 
+    /// What it must survive. Totals and owed points are nowhere else; the rest is worth less than
+    /// an fsync each minute.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        if self.owed.is_empty() && self.totals == Totals::default() {
+            Durability::ProcessDeath
+        } else {
+            Durability::PowerCut
+        }
+    }
+
     /// As the file holds it.
     ///
     /// # Errors

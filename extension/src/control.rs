@@ -63,10 +63,17 @@ pub struct ManualLine {
 pub struct MalformedLine {
     /// From 1.
     pub number: usize,
-    /// As it stands, for people.
-    pub text: String,
     /// What is wrong with it.
     pub fault: ConfigFault,
+    text: Vec<u8>,
+}
+
+impl MalformedLine {
+    /// The line for people: control characters and foreign bytes escaped.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        self.text.escape_ascii().to_string()
+    }
 }
 
 /// The file, taken apart by who wrote what.
@@ -139,9 +146,14 @@ impl RuntimeConfig {
             if line.text.starts_with(HEADER_MARK) {
                 continue;
             }
-            let resting = line.text.strip_prefix(OFF_MARK);
-            let text = resting.unwrap_or(line.text);
-            let kind = if resting.is_some() { parse_line(text) } else { line.kind };
+            let (text, kind) =
+                match line.text.strip_prefix(OFF_MARK).map(|text| (text, parse_line(text))) {
+                    Some((text, kind @ LineKind::Entry(_))) => (text, kind),
+                    // A comment that merely begins with the same letters.
+                    _ => (line.text, line.kind),
+                };
+            // Written back with one line end each, however many it came with.
+            let text = text.trim_ascii_end();
             match kind {
                 LineKind::Blank => config.loose.append(&mut comments),
                 LineKind::Comment => comments.push(text.to_vec()),
@@ -156,8 +168,8 @@ impl RuntimeConfig {
                 },
                 LineKind::Malformed(fault) => config.malformed.push(MalformedLine {
                     number: line.number,
-                    text: String::from_utf8_lossy(text).into_owned(),
                     fault,
+                    text: text.to_vec(),
                 }),
             }
         }
@@ -175,9 +187,11 @@ impl RuntimeConfig {
         by_pid.into_values().collect()
     }
 
-    /// The extension's own lines, to be written again as they are.
+    /// The extension's own lines, to be written again as they are; one that somebody has edited
+    /// into asking for nothing known is left out.
     pub fn own_lines(&self) -> impl Iterator<Item = OwnLine> {
-        self.own.iter().map(|(entry, group)| OwnLine {
+        let lines = self.own.iter().filter(|(entry, _)| !entry.functions.is_empty());
+        lines.map(|(entry, group)| OwnLine {
             pid: entry.pid,
             functions: entry.functions,
             group: group.clone(),
@@ -207,8 +221,7 @@ impl RuntimeConfig {
             let mut own: Vec<_> = own.iter().collect();
             own.sort_by_key(|line| line.pid);
             for OwnLine { pid, functions, group } in own {
-                // A line break in a group's name must not end the line.
-                let group: String = group.chars().filter(|letter| !letter.is_control()).collect();
+                let group = on_one_line(group);
                 // Writing to a String does not fail.
                 let _ = writeln!(out, "{pid}:{functions} {OWN_MARK} {group}");
             }
@@ -234,10 +247,23 @@ impl RuntimeConfig {
             push(if enabled { b"" } else { OFF_MARK }, &line.text);
         }
         for line in &self.malformed {
-            push(b"", line.text.as_bytes());
+            push(b"", &line.text);
         }
         out
     }
+}
+
+/// What became of the runtime configuration in one pass.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RuntimeConfigOutcome {
+    /// Processes in it.
+    pub listed: usize,
+    /// Whether it was written, or would be by a preview.
+    pub changed: bool,
+    /// What is wrong with persons' lines, and which were dropped since their process has ended.
+    pub remarks: Vec<String>,
+    /// Why it could not be written; the old one then stands.
+    pub failure: Option<String>,
 }
 
 /// Writes the file unless it already says so; returns whether it was written.
@@ -253,11 +279,17 @@ pub fn write_if_changed(path: &Path, old: &[u8], new: &[u8]) -> Result<bool, Con
         .map_err(|source| ControlError::Write { path: path.to_owned(), source })
 }
 
+/// A line break in a group's name must not end the line.
+fn on_one_line(group: &str) -> String {
+    let printable: String = group.chars().filter(|letter| !letter.is_control()).collect();
+    printable.trim().to_owned()
+}
+
 /// The group behind the mark of an own line.
 fn own_group(text: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(text);
     let comment = text.get(text.find('#')?..)?;
-    Some(comment.strip_prefix(OWN_MARK)?.trim().to_owned())
+    Some(on_one_line(comment.strip_prefix(OWN_MARK)?))
 }
 
 #[cfg(test)]
@@ -304,11 +336,27 @@ mod tests {
     }
 
     #[test]
+    fn a_comment_that_begins_like_a_resting_line_stays_a_comment() {
+        let config = RuntimeConfig::parse(b"#off for the weekend\n#off\n#off # 7:1\n5:0\n");
+        assert_eq!(config.malformed, []);
+        let text = String::from_utf8(config.render(&[], true)).unwrap();
+        assert!(text.ends_with("#off for the weekend\n#off\n#off # 7:1\n5:0\n"), "{text}");
+    }
+
+    #[test]
     fn a_malformed_line_is_reported_and_kept() {
         let config = RuntimeConfig::parse(b"1:0\n51:\n");
         assert_eq!(config.malformed[0].number, 2);
         let written = config.render(&[], true);
-        assert_eq!(RuntimeConfig::parse(&written).malformed[0].text, "51:");
+        assert_eq!(RuntimeConfig::parse(&written).malformed[0].shown(), "51:");
+    }
+
+    #[test]
+    fn foreign_bytes_and_line_ends_survive_a_rewrite_without_growing() {
+        let config = RuntimeConfig::parse(b"\n\xff\r\r\r\n# \xfe\r\r\n");
+        let written = config.render(&[], true);
+        assert!(written.windows(1).any(|byte| byte == b"\xff"));
+        assert_eq!(RuntimeConfig::parse(&written).render(&[], true), written);
     }
 
     #[test]
@@ -325,12 +373,13 @@ mod tests {
     proptest! {
         #[test]
         fn a_rewrite_is_stable_and_keeps_every_persons_entry(
-            file in "([1-9][0-9]{0,3}:[0-9](,[0-9])?( #=? ?x)?\r?\n|# c\n|\n|#off 7:1\n|bad\n){0,12}",
+            file in "([1-9][0-9]{0,3}:[0-9](,[0-9])?( #=? ?x)?\r{0,2}\n|#( c|off x|off)?\r?\n| ?\n|#off 7:1\n|bad ?\n){0,12}",
+            enabled: bool,
         ) {
             let config = RuntimeConfig::parse(file.as_bytes());
-            let written = config.render(&[own(9_999)], true);
+            let written = config.render(&[own(9_999)], enabled);
             let again = RuntimeConfig::parse(&written);
-            prop_assert_eq!(again.render(&[own(9_999)], true), written);
+            prop_assert_eq!(again.render(&[own(9_999)], enabled), written);
             let entries = |config: &RuntimeConfig| config.manual.iter().map(|line| line.entry.clone()).collect::<Vec<_>>();
             prop_assert_eq!(entries(&again), entries(&config));
             prop_assert_eq!(again.malformed.len(), config.malformed.len());

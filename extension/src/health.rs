@@ -22,15 +22,19 @@ use opentelemetry_sdk::metrics::{
 };
 
 use crate::carried::{Carried, GivenUpBy};
-use crate::measurements::Claim;
 use crate::metrics::{self, Metric};
 use crate::otlp::mapping::{Window, resource_metrics};
+use crate::skips::Skips;
 
 /// What a pass says of itself.
 #[derive(Debug)]
 pub struct Health<'a> {
-    /// What the folder said.
-    pub claim: &'a Claim,
+    /// Measurements that were read and attributed.
+    pub read: u64,
+    /// What was refused, by reason.
+    pub refused: &'a Skips,
+    /// Measurements of processes that nobody listed.
+    pub unattributed: u64,
     /// From the pass before, with the points that got lost since.
     pub carried: &'a Carried,
     /// Bytes that waited when the pass began.
@@ -65,14 +69,14 @@ pub fn collect(
 }
 
 fn record(health: &Health<'_>, meter: &Meter) {
-    let Health { claim, carried, spool_bytes, spool_age, processes } = health;
-    sum(meter, metrics::MEASUREMENTS_READ, claim.read, None);
-    for (reason, skip) in claim.refused.iter() {
+    let Health { read, refused, unattributed, carried, spool_bytes, spool_age, processes } = health;
+    sum(meter, metrics::MEASUREMENTS_READ, *read, None);
+    for (reason, skip) in refused.iter() {
         sum(meter, metrics::MEASUREMENTS_REFUSED, skip.count, Some(reason));
     }
-    if claim.unattributed > 0 {
+    if *unattributed > 0 {
         let reason = Some("pid_not_listed");
-        sum(meter, metrics::MEASUREMENTS_UNATTRIBUTED, claim.unattributed, reason);
+        sum(meter, metrics::MEASUREMENTS_UNATTRIBUTED, *unattributed, reason);
     }
     for ((by, reason), points) in carried.owed_by_reason() {
         let metric = match by {
@@ -166,9 +170,16 @@ mod tests {
 
     const WINDOW: Window = Window { start_ns: 60, end_ns: 120 };
 
-    fn collected(claim: &Claim, carried: &Carried) -> BTreeMap<String, OtlpMetric> {
-        let health =
-            Health { claim, carried, spool_bytes: 0, spool_age: Duration::ZERO, processes: 3 };
+    fn collected(read: u64, refused: &Skips, carried: &Carried) -> BTreeMap<String, OtlpMetric> {
+        let health = Health {
+            read,
+            refused,
+            unattributed: 0,
+            carried,
+            spool_bytes: 0,
+            spool_age: Duration::ZERO,
+            processes: 3,
+        };
         let resource = collect(&health, Resource::default(), WINDOW).unwrap();
         let metrics = resource.scope_metrics.into_iter().flat_map(|scope| scope.metrics);
         metrics.map(|metric| (metric.name.clone(), metric)).collect()
@@ -176,11 +187,10 @@ mod tests {
 
     #[test]
     fn counts_are_deltas_of_the_window_with_one_point_for_each_reason() {
-        let mut claim = Claim::default();
-        claim.read = 41;
-        claim.refused.note_many("negative", 2, String::new);
-        claim.refused.note_many("wrong_owner", 1, String::new);
-        let metrics = collected(&claim, &Carried::default());
+        let mut refused = Skips::default();
+        refused.note_many("negative", 2, String::new);
+        refused.note_many("wrong_owner", 1, String::new);
+        let metrics = collected(41, &refused, &Carried::default());
         let Some(Data::Sum(sum)) = &metrics[metrics::MEASUREMENTS_REFUSED.name].data else {
             panic!("{metrics:?}")
         };
@@ -196,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_never_happened_has_no_metric_and_all_that_do_are_in_the_catalogue() {
-        let metrics = collected(&Claim::default(), &Carried::default());
+        let metrics = collected(0, &Skips::default(), &Carried::default());
         assert!(!metrics.contains_key(metrics::LAST_SUCCESS.name));
         assert!(!metrics.contains_key(metrics::DROPPED_POINTS.name));
         let owed = Owed { by: GivenUpBy::Receiver, reason: "partial".into(), points: 3 };
@@ -206,7 +216,7 @@ mod tests {
             last_duration_ns: Some(1),
             ..Carried::default()
         };
-        let metrics = collected(&Claim::default(), &carried);
+        let metrics = collected(0, &Skips::default(), &carried);
         assert!(metrics.contains_key(metrics::REJECTED_POINTS.name));
         for (name, metric) in metrics {
             let known = metrics::CATALOGUE.iter().find(|known| known.name == name).unwrap();

@@ -19,9 +19,8 @@ use warpgauge_wire::{LineReader, MeasurementFileName};
 
 use self::folder::{Folder, Identity, Names, Opened, Refusal, shown};
 use self::manifest::{Counted, StillThere};
-use self::quarantine::{Fate, Quarantine};
 use crate::aggregate::{FileTally, Shape, Tally};
-use crate::listing::Owners;
+use crate::listing::{Owner, Owners};
 use crate::skips::Skips;
 
 /// How many entries of the folder one pass looks at; the rest waits for the next.
@@ -33,7 +32,7 @@ pub const READING_BUDGET: Duration = Duration::from_secs(20);
 /// How long a file of the older module, which appends in place, must have been quiet.
 const QUIET_BEFORE_READING: Duration = Duration::from_secs(2);
 
-/// How old an unfinished file must be before it is taken for its dead writer's.
+/// How old an unfinished file must be before its writer is taken for dead.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3_600);
 
 /// Bytes read at a time.
@@ -67,9 +66,7 @@ pub struct Claim {
     /// Entries that were left for the next pass: limits met, or still being written.
     pub left: Skips,
     /// Entries to be quarantined once the refusals are committed.
-    refused_names: Vec<Box<[u8]>>,
-    /// Files that dead writers never finished; to be removed.
-    abandoned: Vec<Box<[u8]>>,
+    pub refused_names: Vec<Box<[u8]>>,
 }
 
 /// Why the folder as a whole could not be read.
@@ -112,10 +109,11 @@ pub fn open(path: &Path) -> Result<Folder, FolderError> {
 /// # Errors
 /// [`FolderError`] when the folder cannot be listed; a single entry never fails the claim.
 pub fn claim(folder: &Folder, request: &Request<'_>) -> Result<Claim, FolderError> {
-    let (names, more) = folder
-        .list(MAX_ENTRIES_PER_PASS)
-        .map_err(|source| FolderError { path: folder.path().to_owned(), source })?;
     let deadline = Instant::now() + READING_BUDGET;
+    let entries = folder
+        .list(MAX_ENTRIES_PER_PASS, deadline)
+        .map_err(|source| FolderError { path: folder.path().to_owned(), source })?;
+    let names = &entries.visible;
     let next = AtomicUsize::new(0);
     let work = || {
         let mut reader = FileReader::new(folder, request);
@@ -132,7 +130,7 @@ pub fn claim(folder: &Folder, request: &Request<'_>) -> Result<Claim, FolderErro
                 });
                 continue;
             }
-            (start..end).for_each(|index| reader.read_entry(&names, index));
+            (start..end).for_each(|index| reader.read_entry(names, index));
         }
         reader.claim
     };
@@ -149,7 +147,11 @@ pub fn claim(folder: &Folder, request: &Request<'_>) -> Result<Claim, FolderErro
         }
         claim
     });
-    if more {
+    note_abandoned(folder, &entries.unfinished, request.now_ns, &mut claim);
+    if quarantine::is_taken(folder) {
+        claim.refuse(quarantine::NAME.as_bytes(), Refusal::QuarantineTaken);
+    }
+    if entries.more {
         claim.left.note("too_many_entries", || {
             format!("{} holds more than {MAX_ENTRIES_PER_PASS}", folder.path().display())
         });
@@ -164,25 +166,9 @@ impl Claim {
         self.counted.is_empty() && self.refused.total() == 0 && self.unattributed == 0
     }
 
-    /// Moves what was refused out of the way and removes what was abandoned; to be called once the
-    /// counts are committed. Returns how many entries stay, since they cannot be moved.
-    ///
-    /// # Errors
-    /// Whatever the system says of the quarantine as a whole; the entries then stay.
-    pub fn put_away(&self, folder: &Folder) -> io::Result<u64> {
-        for name in &self.abandoned {
-            // A file that cannot be removed is hidden from every reader anyway.
-            let _ = folder.remove(name);
-        }
-        if self.refused_names.is_empty() {
-            return Ok(0);
-        }
-        let mut quarantine = Quarantine::open(folder)?;
-        let mut stay = 0;
-        for name in &self.refused_names {
-            stay += u64::from(quarantine.take(name) == Fate::Stays);
-        }
-        Ok(stay)
+    fn refuse(&mut self, name: &[u8], refusal: Refusal) {
+        self.refused.note(refusal.reason(), || shown(name));
+        self.refused_names.push(name.into());
     }
 
     fn merge(&mut self, other: Self) {
@@ -196,7 +182,6 @@ impl Claim {
         self.oldest_ns = self.oldest_ns.into_iter().chain(other.oldest_ns).min();
         self.left.merge(other.left);
         self.refused_names.extend(other.refused_names);
-        self.abandoned.extend(other.abandoned);
     }
 }
 
@@ -226,33 +211,38 @@ impl<'a> FileReader<'a> {
         let Some((name, kind)) = names.get(index) else { return };
         let parsed = match MeasurementFileName::parse(name) {
             Ok(parsed) => parsed,
-            Err(NameFault::Hidden) => return self.note_if_abandoned(name),
-            Err(NameFault::DoesNotFit) => return self.refuse(name, Refusal::NameDoesNotFit),
+            Err(NameFault::Hidden) => return,
+            Err(NameFault::DoesNotFit) => return self.claim.refuse(name, Refusal::NameDoesNotFit),
         };
         let (file, identity) = match self.folder.open_entry(name, kind) {
             Opened::File(file, identity) => (file, identity),
             Opened::Vanished => return,
-            Opened::Refused(refusal) => return self.refuse(name, refusal),
+            Opened::Refused(refusal) => return self.claim.refuse(name, refusal),
         };
         if self.request.still_there.contains(name, &identity) {
             return;
         }
-        if parsed.is_appended_in_place() && self.age(&identity) < QUIET_BEFORE_READING {
+        if parsed.is_appended_in_place() && identity.age(self.request.now_ns) < QUIET_BEFORE_READING
+        {
             return self.claim.left.note("still_written", || shown(name));
         }
         let owner = self.request.owners.find(parsed.pid, identity.modified_ns);
-        if owner.is_some_and(|(_, process)| !process.uids.contains(&identity.owner)) {
-            return self.refuse(name, Refusal::WrongOwner);
+        match owner {
+            Owner::One(_, process) if !process.uids.contains(&identity.owner) => {
+                return self.claim.refuse(name, Refusal::WrongOwner);
+            }
+            Owner::Ambiguous => return self.claim.refuse(name, Refusal::AmbiguousPid),
+            Owner::One(..) | Owner::Nobody => {}
         }
         let mut faults = Skips::default();
         match self.read_file(file, &identity, name, &mut faults) {
             Ok(true) => {}
             Ok(false) => return self.claim.left.note("changed_while_read", || shown(name)),
-            Err(_) => return self.refuse(name, Refusal::Unreadable),
+            Err(_) => return self.claim.refuse(name, Refusal::Unreadable),
         }
         self.claim.refused.merge(faults);
         self.claim.refused.note_many(UNKNOWN_ID, self.tally.unknown(), || shown(name));
-        let Some((process, _)) = owner else {
+        let Owner::One(process, _) = owner else {
             self.claim.unattributed += self.tally.lines();
             return self.claim.refused_names.push(name.into());
         };
@@ -305,26 +295,14 @@ impl<'a> FileReader<'a> {
         lines.finish(&mut take);
         Ok(Identity::now(&file)? == *identity)
     }
+}
 
-    fn refuse(&mut self, name: &[u8], refusal: Refusal) {
-        self.claim.refused.note(refusal.reason(), || shown(name));
-        self.claim.refused_names.push(name.into());
-    }
-
-    fn note_if_abandoned(&mut self, name: &[u8]) {
-        let Some((b'.', rest)) = name.split_first() else { return };
-        if MeasurementFileName::parse(rest).is_err() {
-            return;
+/// Refuses the files that their writers will not finish any more.
+fn note_abandoned(folder: &Folder, unfinished: &Names, now_ns: u64, claim: &mut Claim) {
+    for (name, _) in unfinished.iter() {
+        let identity = folder.stat(name);
+        if identity.is_ok_and(|(identity, _)| identity.age(now_ns) >= ABANDONED_AFTER) {
+            claim.refuse(name, Refusal::Abandoned);
         }
-        if let Ok((identity, _)) = self.folder.stat(name)
-            && self.age(&identity) >= ABANDONED_AFTER
-        {
-            self.claim.left.note("abandoned_by_its_writer", || shown(name));
-            self.claim.abandoned.push(name.into());
-        }
-    }
-
-    fn age(&self, identity: &Identity) -> Duration {
-        Duration::from_nanos(self.request.now_ns.saturating_sub(identity.modified_ns))
     }
 }

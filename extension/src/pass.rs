@@ -6,34 +6,39 @@
 //!      -> remove the files -> send, oldest first -> forget what was acknowledged
 //! ```
 
+mod deliver;
+mod folders;
+mod plan;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::Context;
 use opentelemetry_proto::tonic::metrics::v1::ResourceMetrics;
 
+pub use self::plan::listed_process;
 use crate::aggregate::{Shape, Tally};
 use crate::atomic_file::Durability;
-use crate::carried::{self, Carried, GivenUpBy, Owed};
+use crate::carried::{self, Carried};
 use crate::config::export::Temporality;
 use crate::config::{Config, Distributions, Paths};
-use crate::control::{self, OwnLine, RuntimeConfig};
-use crate::groups::{Process, Resolution};
+use crate::control::RuntimeConfig;
 use crate::health::{self, Health};
-use crate::listing::{ListedProcess, Listing, Owners};
+use crate::listing::{Listing, Owners};
 use crate::lock::Lock;
 use crate::measurements::folder::Folder;
 use crate::measurements::manifest::{self, StillThere};
-use crate::measurements::{self, Claim};
+use crate::measurements::{self, Claim, quarantine};
 use crate::otlp::chunks;
 use crate::otlp::mapping::{self, Window};
 use crate::otlp::resource::{Host, instance_of};
-use crate::otlp::sender::{self, Outcome};
-use crate::report::{Delivery, Report, Row};
+use crate::report::{Delivery, Measured, Report, Row};
 use crate::setup::{Export, Setup};
-use crate::skips::Skips;
-use crate::spool::{Pending, Spool};
+use crate::spool::rejected::Rejected;
+use crate::spool::{Commit, Spool};
+
+/// A clock that was set back by more than this is not waited for: windows begin anew.
+const PATIENCE_WITH_THE_CLOCK: Duration = Duration::from_secs(10 * 60);
 
 /// Does one pass.
 ///
@@ -43,17 +48,18 @@ use crate::spool::{Pending, Spool};
 pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     let started = Instant::now();
     let Paths { state, measurements, .. } = &setup.config.paths;
-    make_folders(&setup.config.paths)?;
+    folders::make(&setup.config.paths)?;
     let _lock = Lock::take(state)?;
-    let spool = Spool::open(state)?;
+    let (spool, rejected) = (Spool::open(state)?, Rejected::open(state)?);
     let folder = measurements::open(measurements)?;
     let still_there = finish_earlier(&spool, &folder, state)?;
     let mut carried = Carried::load(state)?;
+    deliver::finish_giving_up(&spool, &rejected, &carried)?;
     let waiting = spool.pending()?;
 
     let now_ns = unix_now_ns();
     let resolution = setup.rules.resolve(&setup.proc, setup.own_pid)?;
-    let (listing, runtime_config) = list(setup, &resolution, now_ns)?;
+    let (listing, runtime_config) = plan::list(setup, &resolution, now_ns)?;
 
     let owners = Owners::of(&listing);
     let shape = shape_of(&setup.config);
@@ -63,11 +69,14 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     claim.refused.log("refused");
     claim.left.log("left for a later pass");
 
+    begin_anew_if_the_clock_was_set_back(&mut carried, now_ns);
     let window = window_after(carried.window_end_ns, claim.oldest_ns, now_ns);
     let groups = roll_ups(&claim, &listing);
     let mut resources = series(setup, &export.host, &claim, &listing, &groups, window);
     let health = Health {
-        claim: &claim,
+        read: claim.read,
+        refused: &claim.refused,
+        unattributed: claim.unattributed,
         carried: &carried,
         spool_bytes: waiting.iter().map(|request| request.size).sum(),
         spool_age: waiting.first().map_or(Duration::ZERO, |oldest| oldest.age(now_ns)),
@@ -78,16 +87,17 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
         carried.totals.apply(&mut resources);
         carried.totals.retain(&living(&export.host, &listing, setup, &resources));
     }
-    commit(&spool, &folder, state, &mut carried, &claim, still_there, resources, window)?;
+    commit(&spool, &folder, state, &mut carried, &claim, &still_there, resources, window)?;
 
-    let delivery = deliver(setup, export, &spool, &mut carried)?;
+    let delivery = deliver::deliver(setup, export, &spool, &rejected, &mut carried)?;
     let duration = started.elapsed();
     carried.last_duration_ns = u64::try_from(duration.as_nanos()).ok();
     if delivery.is_complete() {
         carried.last_success_ns = Some(unix_now_ns());
     }
-    carried.store(state, Durability::ProcessDeath)?;
-    Ok(Report::new(rows(&claim, &listing), &claim, runtime_config, delivery, duration))
+    carried.store(state, carried.durability())?;
+    let rows = rows(&claim, &listing);
+    Ok(Report::new(rows, measured(&claim), runtime_config, delivery, duration))
 }
 
 /// What a pass would do now; changes nothing and takes no lock.
@@ -100,14 +110,14 @@ pub fn preview(setup: &Setup) -> anyhow::Result<Report> {
     let now_ns = unix_now_ns();
     let resolution = setup.rules.resolve(&setup.proc, setup.own_pid)?;
     let (existing, old) = RuntimeConfig::load(runtime_config)?;
-    let planned = plan(setup, &resolution, existing, &Listing::load(state)?, now_ns);
     let mut listing = Listing::load(state)?;
+    let planned = plan::plan(setup, &resolution, existing, &listing);
     listing.refresh(planned.alive.clone(), now_ns);
     let owners = Owners::of(&listing);
     let claim = if measurements.exists() {
         let request = measurements::Request {
             owners: &owners,
-            still_there: &StillThere::default(),
+            still_there: &counted_already(state)?,
             shape: shape_of(&setup.config),
             now_ns,
         };
@@ -116,42 +126,8 @@ pub fn preview(setup: &Setup) -> anyhow::Result<Report> {
         Claim::default()
     };
     let outcome = planned.outcome(old != planned.content);
-    Ok(Report::new(rows(&claim, &listing), &claim, outcome, Delivery::default(), started.elapsed()))
-}
-
-/// What became of the runtime configuration.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RuntimeConfigOutcome {
-    /// Processes in it.
-    pub listed: usize,
-    /// Whether it was written, or would be by a preview.
-    pub changed: bool,
-    /// What is wrong with persons' lines, and which were dropped since their process has ended.
-    pub remarks: Vec<String>,
-    /// Why it could not be written; the old one then stands.
-    pub failure: Option<String>,
-}
-
-fn make_folders(paths: &Paths) -> anyhow::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-    let mut private = std::fs::DirBuilder::new();
-    private.recursive(true).mode(0o700);
-    private
-        .create(&paths.state)
-        .with_context(|| format!("cannot make the state folder {}", paths.state.display()))?;
-    if !paths.measurements.exists() {
-        let cannot =
-            || format!("cannot make the measurements folder {}", paths.measurements.display());
-        std::fs::create_dir_all(&paths.measurements).with_context(cannot)?;
-        // Every monitored user writes here; the sticky bit keeps each from touching the others'.
-        let everybody = std::fs::Permissions::from_mode(0o1777);
-        std::fs::set_permissions(&paths.measurements, everybody).with_context(cannot)?;
-    }
-    if let Some(parent) = paths.runtime_config.parent() {
-        std::fs::create_dir_all(parent)
-            .with_context(|| format!("cannot make the folder {}", parent.display()))?;
-    }
-    Ok(())
+    let (rows, delivery) = (rows(&claim, &listing), Delivery::default());
+    Ok(Report::new(rows, measured(&claim), outcome, delivery, started.elapsed()))
 }
 
 /// Finishes what a killed pass had committed: its state becomes the state, its files are removed.
@@ -159,7 +135,8 @@ fn finish_earlier(spool: &Spool, folder: &Folder, state: &Path) -> anyhow::Resul
     let mut still_there = StillThere::default();
     for entry in spool.entries()? {
         entry.apply_after(&state.join(carried::FILE))?;
-        let left = manifest::remove(folder, entry.counted()?, measurements::workers(), true);
+        let counted = manifest::parse(&entry.counted()?);
+        let left = manifest::remove(folder, &counted, measurements::workers(), true);
         if left.is_empty() {
             entry.forget_counted()?;
         } else {
@@ -173,139 +150,23 @@ fn finish_earlier(spool: &Spool, folder: &Folder, state: &Path) -> anyhow::Resul
             );
             still_there.extend(left);
         }
+        // What cannot be put away is met, counted and warned of again by this pass.
+        let refused = manifest::parse_refused(&entry.refused()?);
+        let _ = quarantine::put_away(folder, refused.iter().map(AsRef::as_ref));
+        entry.forget_refused()?;
     }
     Ok(still_there)
 }
 
-/// The processes to be listed, the file as it should be, and what to say of persons' lines.
-struct Planned {
-    alive: Vec<ListedProcess>,
-    content: Vec<u8>,
-    listed: usize,
-    remarks: Vec<String>,
-}
-
-impl Planned {
-    fn outcome(&self, changed: bool) -> RuntimeConfigOutcome {
-        let Self { listed, remarks, .. } = self;
-        RuntimeConfigOutcome { listed: *listed, changed, remarks: remarks.clone(), failure: None }
-    }
-}
-
-/// Remembers who is listed, then tells the instrument. The order matters: nothing may be measured
-/// that nobody remembers.
-fn list(
-    setup: &Setup,
-    resolution: &Resolution,
-    now_ns: u64,
-) -> anyhow::Result<(Listing, RuntimeConfigOutcome)> {
-    let Paths { state, runtime_config, .. } = &setup.config.paths;
-    for skipped in resolution.skipped.iter().chain(&resolution.incomplete) {
-        tracing::warn!("/proc: {skipped}");
-    }
-    let mut listing = Listing::load(state)?;
-    let loaded = RuntimeConfig::load(runtime_config);
-    let (existing, old) = match loaded {
-        Ok(loaded) => loaded,
-        Err(fault) => {
-            // Somebody else's file, perhaps: it is not overwritten unread.
-            let failure = RuntimeConfigOutcome {
-                failure: Some(fault.to_string()),
-                ..RuntimeConfigOutcome::default()
-            };
-            return Ok((listing, failure));
-        }
-    };
-    let planned = plan(setup, resolution, existing, &listing, now_ns);
-    let changed = listing.refresh(planned.alive.clone(), now_ns);
-    listing.store(state, if changed { Durability::PowerCut } else { Durability::ProcessDeath })?;
-    let outcome = match control::write_if_changed(runtime_config, &old, &planned.content) {
-        Ok(written) => planned.outcome(written),
-        Err(fault) => {
-            RuntimeConfigOutcome { failure: Some(fault.to_string()), ..planned.outcome(false) }
-        }
-    };
-    for remark in &outcome.remarks {
-        tracing::warn!("{}: {remark}", runtime_config.display());
-    }
-    Ok((listing, outcome))
-}
-
-fn plan(
-    setup: &Setup,
-    resolution: &Resolution,
-    mut existing: RuntimeConfig,
-    listing: &Listing,
-    now_ns: u64,
-) -> Planned {
-    let Config { functions, instrumentation_enabled, .. } = &setup.config;
-    let mut alive = Vec::new();
-    let mut own = Vec::new();
-    for group in &resolution.groups {
-        for process in &group.processes {
-            alive.push(listed_process(process, Some(&group.name), now_ns));
-            let (pid, group) = (process.namespace_pid, group.name.clone());
-            own.push(OwnLine { pid, functions: *functions, group });
+/// What a pass would find counted already, for one that changes nothing.
+fn counted_already(state: &Path) -> anyhow::Result<StillThere> {
+    let mut counted = StillThere::default();
+    if state.join("spool").exists() {
+        for entry in Spool::look(state).entries()? {
+            counted.extend(manifest::parse(&entry.counted()?));
         }
     }
-    let mut remarks: Vec<_> = existing
-        .malformed
-        .iter()
-        .map(|line| format!("line {}: {}: `{}`", line.number, line.fault, line.text.escape_debug()))
-        .collect();
-    existing.manual.retain(|line| {
-        let pid = line.entry.pid;
-        match Process::look_up(&setup.proc, pid) {
-            Ok(Some(process))
-                if listing.last_start_of(pid).is_none_or(|start| start == process.id.start_ticks) =>
-            {
-                if own.iter().all(|own| own.pid != pid) {
-                    alive.push(listed_process(&process, None, now_ns));
-                }
-                true
-            }
-            // Ended, and perhaps its pid is another's by now.
-            Ok(_) => {
-                remarks.push(format!(
-                    "line {}: process {pid} has ended; its line is dropped",
-                    line.number
-                ));
-                false
-            }
-            Err(cause) => {
-                remarks.push(format!(
-                    "line {}: process {pid}: {cause}; its line stays, its measurements cannot be attributed",
-                    line.number
-                ));
-                true
-            }
-        }
-    });
-    let listed = if *instrumentation_enabled {
-        let manual = existing.manual.iter().map(|line| line.entry.pid);
-        own.iter().map(|line| line.pid).chain(manual).collect::<BTreeSet<_>>().len()
-    } else {
-        0
-    };
-    let content = existing.render(&own, *instrumentation_enabled);
-    Planned { alive, content, listed, remarks }
-}
-
-/// A process as the listing keeps it.
-#[must_use]
-pub fn listed_process(process: &Process, group: Option<&str>, now_ns: u64) -> ListedProcess {
-    ListedProcess {
-        pid: process.id.pid,
-        own_pid: process.namespace_pid,
-        start_ticks: process.id.start_ticks,
-        created_ns: process.created_unix_nanoseconds,
-        uids: process.uids.all(),
-        group: group.map(str::to_owned),
-        executable: process.executable_name.clone().unwrap_or_else(|| process.comm.clone()),
-        service_name: process.otel_service_name.clone(),
-        container_id: process.container_id.clone(),
-        last_seen_ns: now_ns,
-    }
+    Ok(counted)
 }
 
 fn shape_of(config: &Config) -> Shape {
@@ -316,10 +177,28 @@ fn shape_of(config: &Config) -> Shape {
     }
 }
 
+/// While the clock is behind the end of the last window, windows are moments at that end, since those
+/// of one series must not overlap. That is right for a clock that is corrected by a little; one that
+/// was wrong by a day must not pin a whole day to one moment.
+fn begin_anew_if_the_clock_was_set_back(carried: &mut Carried, now_ns: u64) {
+    let ahead = carried.window_end_ns.map_or(0, |end_ns| end_ns.saturating_sub(now_ns));
+    let ahead = Duration::from_nanos(ahead);
+    if ahead > PATIENCE_WITH_THE_CLOCK {
+        tracing::warn!(
+            "the clock was set back: the last window ended {} s from now; windows and cumulative series begin anew",
+            ahead.as_secs()
+        );
+        carried.window_end_ns = None;
+        carried.totals = Default::default();
+    }
+}
+
 /// From the end of the last window to now. The first window of all begins with its first
-/// measurement; a clock that was set back never makes one that ends before it begins.
+/// measurement. A clock that was set back never makes one that ends before it begins, nor does a
+/// file that claims to be of tomorrow.
 fn window_after(last_end_ns: Option<u64>, oldest_ns: Option<u64>, now_ns: u64) -> Window {
-    let start_ns = last_end_ns.or(oldest_ns).unwrap_or(now_ns);
+    let oldest_ns = oldest_ns.map_or(now_ns, |oldest_ns| oldest_ns.min(now_ns));
+    let start_ns = last_end_ns.unwrap_or(oldest_ns).min(u64::MAX - 1);
     Window { start_ns, end_ns: now_ns.max(start_ns + 1) }
 }
 
@@ -381,38 +260,36 @@ fn commit(
     state: &Path,
     carried: &mut Carried,
     claim: &Claim,
-    still_there: StillThere,
+    still_there: &StillThere,
     resources: Vec<ResourceMetrics>,
     window: Window,
 ) -> anyhow::Result<()> {
+    let is_all_removed = still_there.iter().next().is_none();
     // Without a measurement there is nothing that a power cut could lose.
-    let durability = if claim.is_empty() && carried.owed.is_empty() {
-        Durability::ProcessDeath
-    } else {
-        Durability::PowerCut
+    let durability = match claim.is_empty() && is_all_removed {
+        true => carried.durability(),
+        false => Durability::PowerCut,
     };
     carried.window_end_ns = Some(window.end_ns);
     carried.owed.clear();
     let older = spool.entries()?;
-    let counted: Vec<_> = claim.counted.iter().chain(still_there.iter()).cloned().collect();
-    let entry = spool.commit(
+    let entry = spool.commit(&Commit {
         window,
-        &chunks::pack(resources),
-        &counted,
-        &carried.to_json()?,
+        chunks: &chunks::pack(resources),
+        counted: &manifest::render(claim.counted.iter().chain(still_there.iter())),
+        refused: &manifest::render_refused(&claim.refused_names),
+        after: &carried.to_json()?,
         durability,
-    )?;
+    })?;
     entry.apply_after(&state.join(carried::FILE))?;
     for entry in older {
         entry.forget_counted()?;
     }
     let workers = measurements::workers();
-    if manifest::remove(folder, claim.counted.clone(), workers, false).is_empty()
-        && still_there.iter().next().is_none()
-    {
+    if manifest::remove(folder, &claim.counted, workers, false).is_empty() && is_all_removed {
         entry.forget_counted()?;
     }
-    match claim.put_away(folder) {
+    match quarantine::put_away(folder, claim.refused_names.iter().map(AsRef::as_ref)) {
         Ok(0) => {}
         Ok(stay) => tracing::warn!(
             "{}: {stay} refused entries cannot be moved away and are met again by the next pass",
@@ -421,106 +298,10 @@ fn commit(
         Err(fault) => tracing::warn!(
             "{}/{}: {fault}; refused entries stay where they are",
             folder.path().display(),
-            measurements::quarantine::NAME
+            quarantine::NAME
         ),
     }
-    Ok(())
-}
-
-/// Sends what waits, oldest first, until something has to wait or the time is spent.
-fn deliver(
-    setup: &Setup,
-    export: &Export,
-    spool: &Spool,
-    carried: &mut Carried,
-) -> anyhow::Result<Delivery> {
-    let state = &setup.config.paths.state;
-    let end = Instant::now() + export.settings.budget;
-    let mut delivery = Delivery::default();
-    let mut sender = sender::open(&export.settings)?;
-    for request in spool.pending()? {
-        if Instant::now() >= end {
-            delivery.waits("the time for sending is spent (export.budget)".to_owned());
-            break;
-        }
-        let points = request.points()?;
-        match sender.send(&request.read()?, end) {
-            Outcome::Accepted => delivery.accepted_points += points,
-            Outcome::Partial { rejected_points, message } => {
-                tracing::error!(
-                    "the receiver refused {rejected_points} of {points} points: {message}"
-                );
-                delivery.accepted_points += points.saturating_sub(rejected_points);
-                delivery.rejected_points += rejected_points;
-                owe(carried, state, &request, GivenUpBy::Receiver, "partial", rejected_points)?;
-            }
-            Outcome::Refused { reason } => {
-                owe(carried, state, &request, GivenUpBy::Receiver, "refused", points)?;
-                let path = spool.reject(&request, &reason)?;
-                tracing::error!(
-                    "the receiver refused {points} points for good: {reason}; they lie in {}",
-                    path.display()
-                );
-                delivery.refused_points += points;
-                continue;
-            }
-            Outcome::Retry { reason, .. } => {
-                delivery.waits(reason);
-                break;
-            }
-            Outcome::Misconfigured { reason } => {
-                delivery.misconfigured = Some(reason);
-                break;
-            }
-        }
-        spool.remove(&request)?;
-    }
-    bound(setup, spool, carried, &mut delivery)?;
-    spool.sweep()?;
-    let waiting = spool.pending()?;
-    delivery.waiting_requests = waiting.len();
-    delivery.waiting_bytes = waiting.iter().map(|request| request.size).sum();
-    Ok(delivery)
-}
-
-/// Keeps the spool within its limits; what goes is owed to the next export.
-fn bound(
-    setup: &Setup,
-    spool: &Spool,
-    carried: &mut Carried,
-    delivery: &mut Delivery,
-) -> anyhow::Result<()> {
-    let mut dropped = Skips::default();
-    for (request, excess) in Spool::excess(&spool.pending()?, &setup.config.spool, unix_now_ns()) {
-        let points = request.points()?;
-        owe(
-            carried,
-            &setup.config.paths.state,
-            &request,
-            GivenUpBy::Spool,
-            excess.reason(),
-            points,
-        )?;
-        spool.remove(&request)?;
-        dropped.note_many(excess.reason(), points, || request.name.clone());
-    }
-    delivery.dropped_points = dropped.total();
-    dropped.log("dropped from the spool (data points)");
-    Ok(())
-}
-
-/// Remembers lost points before the request goes, under the request's name: killed in between, the
-/// next pass comes to the same name and counts it once.
-fn owe(
-    carried: &mut Carried,
-    state: &Path,
-    request: &Pending,
-    by: GivenUpBy,
-    reason: &str,
-    points: u64,
-) -> anyhow::Result<()> {
-    carried.owed.insert(request.name.clone(), Owed { by, reason: reason.to_owned(), points });
-    carried.store(state, Durability::PowerCut)?;
+    entry.forget_refused()?;
     Ok(())
 }
 
@@ -534,9 +315,56 @@ fn rows(claim: &Claim, listing: &Listing) -> Vec<Row> {
     rows
 }
 
+fn measured(claim: &Claim) -> Measured<'_> {
+    Measured { read: claim.read, unattributed: claim.unattributed, refused: &claim.refused }
+}
+
 /// The wall clock, nanoseconds since the epoch.
 #[must_use]
 pub fn unix_now_ns() -> u64 {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: u64 = 60_000_000_000;
+
+    fn window(last_end: Option<u64>, oldest: Option<u64>, now: u64) -> (u64, u64) {
+        let window = window_after(last_end, oldest, now);
+        assert!(window.start_ns < window.end_ns);
+        (window.start_ns, window.end_ns)
+    }
+
+    #[test]
+    fn a_window_begins_where_the_one_before_ended() {
+        assert_eq!(window(Some(5 * MINUTE), Some(MINUTE), 6 * MINUTE), (5 * MINUTE, 6 * MINUTE));
+    }
+
+    #[test]
+    fn the_first_window_begins_with_its_first_measurement() {
+        assert_eq!(window(None, Some(MINUTE), 2 * MINUTE), (MINUTE, 2 * MINUTE));
+        assert_eq!(window(None, None, MINUTE), (MINUTE, MINUTE + 1));
+    }
+
+    #[test]
+    fn no_clock_and_no_file_of_tomorrow_turns_a_window_around() {
+        assert_eq!(window(Some(9 * MINUTE), None, 6 * MINUTE), (9 * MINUTE, 9 * MINUTE + 1));
+        assert_eq!(window(None, Some(u64::MAX), MINUTE), (MINUTE, MINUTE + 1));
+        assert_eq!(window(Some(u64::MAX), None, MINUTE).1, u64::MAX);
+        assert_eq!(window(None, None, u64::MAX).1, u64::MAX);
+    }
+
+    #[test]
+    fn a_clock_that_was_wrong_by_a_day_is_not_waited_for() {
+        let carried_to = |end_ns| Carried { window_end_ns: Some(end_ns), ..Carried::default() };
+        let mut carried = carried_to(1_440 * MINUTE);
+        begin_anew_if_the_clock_was_set_back(&mut carried, MINUTE);
+        assert_eq!(carried.window_end_ns, None);
+        let mut carried = carried_to(9 * MINUTE);
+        begin_anew_if_the_clock_was_set_back(&mut carried, MINUTE);
+        assert_eq!(carried.window_end_ns, Some(9 * MINUTE));
+    }
 }

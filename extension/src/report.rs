@@ -6,9 +6,9 @@ use serde::Serialize;
 use warpgauge_wire::Function;
 
 use crate::aggregate::{Distribution, Tally};
+use crate::control::RuntimeConfigOutcome;
 use crate::listing::ListedProcess;
-use crate::measurements::Claim;
-use crate::pass::RuntimeConfigOutcome;
+use crate::skips::Skips;
 
 /// Everything that one pass did.
 #[derive(Debug, Clone, Serialize)]
@@ -65,6 +65,17 @@ pub struct Refused {
     pub count: u64,
     /// The first of them.
     pub example: String,
+}
+
+/// What the measurements folder said.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured<'a> {
+    /// Measurements read and attributed.
+    pub read: u64,
+    /// Measurements of processes that were never listed.
+    pub unattributed: u64,
+    /// What was refused.
+    pub refused: &'a Skips,
 }
 
 /// What became of the requests that waited.
@@ -147,25 +158,25 @@ impl Row {
 }
 
 impl Report {
-    /// Puts the parts together.
+    /// Puts the parts together; `refused` becomes a list that machines can read.
     #[must_use]
     pub fn new(
         processes: Vec<Row>,
-        claim: &Claim,
+        measured: Measured<'_>,
         runtime_config: RuntimeConfigOutcome,
         delivery: Delivery,
         duration: Duration,
     ) -> Self {
-        let refused = claim.refused.iter().map(|(reason, skip)| Refused {
+        let refused = measured.refused.iter().map(|(reason, skip)| Refused {
             reason,
             count: skip.count,
             example: skip.example.clone(),
         });
         Self {
             processes,
-            read: claim.read,
+            read: measured.read,
             refused: refused.collect(),
-            unattributed: claim.unattributed,
+            unattributed: measured.unattributed,
             listed: runtime_config.listed,
             runtime_config_changed: runtime_config.changed,
             remarks: runtime_config.remarks,
@@ -201,8 +212,10 @@ mod tests {
     #[test]
     fn the_exit_code_names_the_worst_that_happened() {
         let exit = |delivery: Delivery| {
-            let (claim, runtime_config) = (Claim::default(), RuntimeConfigOutcome::default());
-            Report::new(Vec::new(), &claim, runtime_config, delivery, Duration::ZERO).exit()
+            let refused = Skips::default();
+            let measured = Measured { read: 0, unattributed: 0, refused: &refused };
+            let runtime_config = RuntimeConfigOutcome::default();
+            Report::new(Vec::new(), measured, runtime_config, delivery, Duration::ZERO).exit()
         };
         let waiting = Delivery { waiting_requests: 2, ..Delivery::default() };
         assert_eq!(exit(Delivery::default()), Exit::Done);

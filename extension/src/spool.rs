@@ -5,14 +5,16 @@
 //!     0000.otlp ...                      requests, removed one by one as they are acknowledged
 //!     after.json                         what the pass carries on, once the window counts
 //!     counted                            files that the window has counted, to be removed
+//!     refused                            entries that it has refused, to be quarantined
 //! <state>/spool/.new                     a window being written
-//! <state>/rejected/<window>-0000.otlp    what the receiver refused for good, and ...
-//! <state>/rejected/<window>-0000.txt     ... its words
 //! ```
 //!
 //! A window's numbers, the names of the files that they came from and the totals after it become
 //! true in the same instant. Killed before, the files are read again; killed after, they are
-//! removed by the next pass and never counted twice.
+//! removed by the next pass and never counted twice. What those names look like is the business of
+//! whoever commits them.
+
+pub mod rejected;
 
 use std::fs;
 use std::io;
@@ -21,18 +23,34 @@ use std::time::Duration;
 
 use crate::atomic_file::{self, Durability};
 use crate::config::SpoolLimits;
-use crate::measurements::manifest::{self, Counted};
 use crate::otlp::chunks::{Chunk, points_of};
 use crate::otlp::mapping::Window;
 
-/// How many refused requests are kept for a person to look at; the oldest goes first.
-pub const MAX_REJECTED: usize = 256;
+const COUNTED: &str = "counted";
+const REFUSED: &str = "refused";
+const AFTER: &str = "after.json";
 
 /// The spool of one state folder.
 #[derive(Debug)]
 pub struct Spool {
     root: PathBuf,
-    rejected: PathBuf,
+}
+
+/// Everything that becomes true in one instant.
+#[derive(Debug)]
+pub struct Commit<'a> {
+    /// Its times.
+    pub window: Window,
+    /// Its requests.
+    pub chunks: &'a [Chunk],
+    /// The files that it has counted.
+    pub counted: &'a [u8],
+    /// The entries that it has refused.
+    pub refused: &'a [u8],
+    /// What the pass carries on.
+    pub after: &'a [u8],
+    /// What it must survive.
+    pub durability: Durability,
 }
 
 /// One committed window.
@@ -96,16 +114,14 @@ impl<T> At<T> for io::Result<T> {
 }
 
 impl Spool {
-    /// Opens the spool, making its folders where they are missing and removing what a killed pass
+    /// Opens the spool, making its folder where it is missing and removing what a killed pass
     /// did not finish writing.
     ///
     /// # Errors
     /// [`SpoolError`].
     pub fn open(state: &Path) -> Result<Self, SpoolError> {
         let spool = Self::look(state);
-        for folder in [&spool.root, &spool.rejected] {
-            fs::create_dir_all(folder).at(folder)?;
-        }
+        fs::create_dir_all(&spool.root).at(&spool.root)?;
         let unfinished = spool.unfinished();
         if unfinished.exists() {
             fs::remove_dir_all(&unfinished).at(&unfinished)?;
@@ -116,7 +132,7 @@ impl Spool {
     /// The spool to look at: nothing is made or removed.
     #[must_use]
     pub fn look(state: &Path) -> Self {
-        Self { root: state.join("spool"), rejected: state.join("rejected") }
+        Self { root: state.join("spool") }
     }
 
     /// Commits a window: from the return of this on, its numbers will be sent and its files never
@@ -124,27 +140,23 @@ impl Spool {
     ///
     /// # Errors
     /// [`SpoolError`]; nothing then counts.
-    pub fn commit(
-        &self,
-        window: Window,
-        chunks: &[Chunk],
-        counted: &[Counted],
-        after: &[u8],
-        durability: Durability,
-    ) -> Result<Entry, SpoolError> {
+    pub fn commit(&self, commit: &Commit<'_>) -> Result<Entry, SpoolError> {
+        let Commit { window, chunks, durability, .. } = *commit;
         let unfinished = self.unfinished();
         fs::create_dir(&unfinished).at(&unfinished)?;
         let write = |name: &str, content: &[u8]| {
             let path = unfinished.join(name);
-            write_new(&path, content, durability).at(&path)
+            atomic_file::write_new(&path, content, 0o600, durability).at(&path)
         };
         for (number, chunk) in chunks.iter().enumerate() {
             write(&format!("{number:04}.otlp"), &chunk.request)?;
         }
-        if !counted.is_empty() {
-            write("counted", &manifest::render(counted))?;
+        for (name, content) in [(COUNTED, commit.counted), (REFUSED, commit.refused)] {
+            if !content.is_empty() {
+                write(name, content)?;
+            }
         }
-        write("after.json", after)?;
+        write(AFTER, commit.after)?;
         let name = format!("{:020}-{:020}", window.start_ns, window.end_ns);
         let folder = self.root.join(&name);
         if durability == Durability::PowerCut {
@@ -216,25 +228,7 @@ impl Spool {
     /// # Errors
     /// [`SpoolError`].
     pub fn remove(&self, request: &Pending) -> Result<(), SpoolError> {
-        match fs::remove_file(&request.path) {
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(()),
-            outcome => outcome.at(&request.path),
-        }
-    }
-
-    /// Sets a request aside that the receiver refused for good, with the receiver's words beside
-    /// it, and returns where it lies.
-    ///
-    /// # Errors
-    /// [`SpoolError`].
-    pub fn reject(&self, request: &Pending, words: &str) -> Result<PathBuf, SpoolError> {
-        let path = self.rejected.join(request.name.replace('/', "-"));
-        let words_path = path.with_extension("txt");
-        atomic_file::replace(&words_path, words.as_bytes(), 0o600, Durability::ProcessDeath)
-            .at(&words_path)?;
-        fs::rename(&request.path, &path).at(&path)?;
-        self.bound_rejected()?;
-        Ok(path)
+        remove_if_there(&request.path)
     }
 
     /// Removes windows of which nothing is left to do.
@@ -254,24 +248,6 @@ impl Spool {
     fn unfinished(&self) -> PathBuf {
         self.root.join(".new")
     }
-
-    fn bound_rejected(&self) -> Result<(), SpoolError> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&self.rejected).at(&self.rejected)? {
-            let path = entry.at(&self.rejected)?.path();
-            if path.extension().is_some_and(|extension| extension == "otlp") {
-                names.push(path);
-            }
-        }
-        names.sort_unstable();
-        let too_many = names.len().saturating_sub(MAX_REJECTED);
-        for path in names.iter().take(too_many) {
-            fs::remove_file(path).at(path)?;
-            // The words without the request are of no use, and their absence harms nothing.
-            let _ = fs::remove_file(path.with_extension("txt"));
-        }
-        Ok(())
-    }
 }
 
 impl Entry {
@@ -280,33 +256,49 @@ impl Entry {
     /// # Errors
     /// [`SpoolError`].
     pub fn apply_after(&self, target: &Path) -> Result<(), SpoolError> {
-        match fs::rename(self.folder.join("after.json"), target) {
+        match fs::rename(self.folder.join(AFTER), target) {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(()),
             outcome => outcome.at(target),
         }
     }
 
-    /// The files that the window counted, while they may still stand.
+    /// The files that the window counted, while they may still stand; then nothing.
     ///
     /// # Errors
     /// [`SpoolError`].
-    pub fn counted(&self) -> Result<Vec<Counted>, SpoolError> {
-        let path = self.folder.join("counted");
-        match fs::read(&path) {
-            Ok(text) => Ok(manifest::parse(&text)),
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(fault) => Err(fault).at(&path),
-        }
+    pub fn counted(&self) -> Result<Vec<u8>, SpoolError> {
+        self.list(COUNTED)
     }
 
-    /// Forgets the files, once none stands any more or a later window remembers those that do.
+    /// The entries that the window refused, while they may still stand; then nothing.
+    ///
+    /// # Errors
+    /// [`SpoolError`].
+    pub fn refused(&self) -> Result<Vec<u8>, SpoolError> {
+        self.list(REFUSED)
+    }
+
+    /// Forgets the counted files, once none stands any more or a later window remembers those that
+    /// do.
     ///
     /// # Errors
     /// [`SpoolError`].
     pub fn forget_counted(&self) -> Result<(), SpoolError> {
-        let path = self.folder.join("counted");
-        match fs::remove_file(&path) {
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(()),
+        remove_if_there(&self.folder.join(COUNTED))
+    }
+
+    /// Forgets the refused entries, once they are put away.
+    ///
+    /// # Errors
+    /// [`SpoolError`].
+    pub fn forget_refused(&self) -> Result<(), SpoolError> {
+        remove_if_there(&self.folder.join(REFUSED))
+    }
+
+    fn list(&self, name: &str) -> Result<Vec<u8>, SpoolError> {
+        let path = self.folder.join(name);
+        match fs::read(&path) {
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             outcome => outcome.at(&path),
         }
     }
@@ -351,20 +343,16 @@ impl Pending {
     }
 }
 
+fn remove_if_there(path: &Path) -> Result<(), SpoolError> {
+    match fs::remove_file(path) {
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(()),
+        outcome => outcome.at(path),
+    }
+}
+
 fn parse_window(name: &str) -> Option<Window> {
     let (start, end) = name.split_once('-')?;
     Some(Window { start_ns: start.parse().ok()?, end_ns: end.parse().ok()? })
-}
-
-fn write_new(path: &Path, content: &[u8], durability: Durability) -> io::Result<()> {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(content)?;
-    match durability {
-        Durability::PowerCut => file.sync_all(),
-        Durability::ProcessDeath => Ok(()),
-    }
 }
 
 #[cfg(test)]
@@ -379,8 +367,9 @@ mod tests {
 
     fn commit(spool: &Spool, start_ns: u64, chunks: &[Chunk]) -> Entry {
         let window = Window { start_ns, end_ns: start_ns + 60 };
-        let counted = [Counted { name: (*b"1-1-1").into(), inode: 1, size: 2, modified_ns: 3 }];
-        spool.commit(window, chunks, &counted, b"{}", Durability::ProcessDeath).unwrap()
+        let durability = Durability::ProcessDeath;
+        let (counted, refused, after) = (b"some files\n", b"", b"{}");
+        spool.commit(&Commit { window, chunks, counted, refused, after, durability }).unwrap()
     }
 
     #[test]
@@ -397,7 +386,8 @@ mod tests {
             spool.remove(request).unwrap();
         }
         for entry in spool.entries().unwrap() {
-            assert_eq!(entry.counted().unwrap().len(), 1);
+            assert_eq!(entry.counted().unwrap(), b"some files\n");
+            assert_eq!(entry.refused().unwrap(), b"");
             entry.apply_after(&state.path().join("carried.json")).unwrap();
             entry.forget_counted().unwrap();
         }
@@ -412,7 +402,8 @@ mod tests {
         let spool = Spool::open(state.path()).unwrap();
         let unfinished = spool.unfinished();
         fs::create_dir(&unfinished).unwrap();
-        write_new(&unfinished.join("0000.otlp"), b"half", Durability::ProcessDeath).unwrap();
+        let half = unfinished.join("0000.otlp");
+        atomic_file::write_new(&half, b"half", 0o600, Durability::ProcessDeath).unwrap();
         let spool = Spool::open(state.path()).unwrap();
         assert!(!unfinished.exists());
         assert_eq!(spool.pending().unwrap(), []);
@@ -431,19 +422,5 @@ mod tests {
         };
         assert_eq!(reasons(2_200), [Excess::TooOld, Excess::Full]);
         assert_eq!(reasons(100), [Excess::Full, Excess::Full]);
-    }
-
-    #[test]
-    fn a_refused_request_is_set_aside_with_the_receivers_words_and_their_number_is_bounded() {
-        let state = tempfile::tempdir().unwrap();
-        let spool = Spool::open(state.path()).unwrap();
-        for start_ns in 0..MAX_REJECTED as u64 + 3 {
-            commit(&spool, start_ns, &[chunk(0, 1)]);
-            let pending = spool.pending().unwrap();
-            let path = spool.reject(&pending[0], "no such metric").unwrap();
-            assert_eq!(fs::read(path.with_extension("txt")).unwrap(), b"no such metric");
-        }
-        assert_eq!(spool.rejected.read_dir().unwrap().count(), 2 * MAX_REJECTED);
-        assert_eq!(spool.pending().unwrap(), []);
     }
 }

@@ -17,7 +17,7 @@ use crate::control::{RuntimeConfig, write_if_changed};
 use crate::groups::Process;
 use crate::listing::Listing;
 use crate::lock::Lock;
-use crate::pass::{listed_process, unix_now_ns};
+use crate::pass::listed_process;
 use crate::report::Exit;
 use crate::setup::Setup;
 
@@ -127,13 +127,16 @@ fn set(setup: &Setup, pid: u32, functions: &str, out: &mut dyn Write) -> anyhow:
     let process = match Process::look_up(&setup.proc, pid) {
         Ok(Some(process)) => process,
         Ok(None) => {
-            bail!("there is no process {pid}; `warpgauge groups` and ps show those that run")
+            eprintln!(
+                "warpgauge: there is no process {pid}; `warpgauge groups` and ps show those that run"
+            );
+            return Ok(Exit::Usage);
         }
         Err(cause) => bail!("process {pid}: {cause}; run this as root"),
     };
     change(setup, |config, listing| {
         config.set(Entry { pid, functions, unknown: Vec::new() });
-        listing.refresh(vec![listed_process(&process, None, unix_now_ns())], unix_now_ns());
+        listing.join([listed_process(&process, None)]);
     })?;
     writeln!(
         out,
@@ -193,10 +196,7 @@ fn lint(setup: &Setup, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<E
         .malformed
         .iter()
         .map(|line| {
-            (
-                line.number,
-                format!("{}: `{}`; the line is skipped", line.fault, line.text.escape_debug()),
-            )
+            (line.number, format!("{}: `{}`; the line is skipped", line.fault, line.shown()))
         })
         .collect();
     for (position, line) in config.manual.iter().enumerate() {

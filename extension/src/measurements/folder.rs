@@ -10,12 +10,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
+use warpgauge_wire::MeasurementFileName;
 use warpgauge_wire::limits::MAX_MEASUREMENT_FILE_BYTES;
 
 /// The folder, held open.
@@ -24,6 +26,22 @@ pub struct Folder {
     fd: OwnedFd,
     path: PathBuf,
 }
+
+/// What stands in the folder.
+#[derive(Debug, Default)]
+pub struct Entries {
+    /// What anybody may put there to be read.
+    pub visible: Names,
+    /// Files that are still being written, or whose writers died: a leading dot, then the name of a
+    /// measurement file.
+    pub unfinished: Names,
+    /// Whether there was more than may be listed.
+    pub more: bool,
+}
+
+/// How many unfinished files are looked at. Their writers finish them at once, so there are few;
+/// and whoever leaves many keeps nobody else's finished files from being read.
+const MAX_UNFINISHED: usize = 10_000;
 
 /// Names of a folder in one piece of memory: a hundred thousand of them cost no allocation each.
 #[derive(Debug, Default)]
@@ -54,13 +72,32 @@ pub enum Refusal {
     HardLinked,
     /// Its owner is not the user of the process that it is named for.
     WrongOwner,
+    /// Several listed processes have that pid, each in a pid namespace of its own.
+    AmbiguousPid,
     /// Over 64 MiB.
     TooLarge,
     /// The system refuses to open or read it.
     Unreadable,
+    /// Its writer died before it was finished.
+    Abandoned,
+    /// It has the name of the quarantine and is not ours.
+    QuarantineTaken,
 }
 
 impl Refusal {
+    /// Every one of them.
+    pub const ALL: [Self; 9] = [
+        Self::NameDoesNotFit,
+        Self::NotARegularFile,
+        Self::HardLinked,
+        Self::WrongOwner,
+        Self::AmbiguousPid,
+        Self::TooLarge,
+        Self::Unreadable,
+        Self::Abandoned,
+        Self::QuarantineTaken,
+    ];
+
     /// The metric's attribute.
     #[must_use]
     pub fn reason(self) -> &'static str {
@@ -69,8 +106,11 @@ impl Refusal {
             Self::NotARegularFile => "not_a_regular_file",
             Self::HardLinked => "hard_linked",
             Self::WrongOwner => "wrong_owner",
+            Self::AmbiguousPid => "ambiguous_pid",
             Self::TooLarge => "file_too_large",
             Self::Unreadable => "unreadable",
+            Self::Abandoned => "abandoned",
+            Self::QuarantineTaken => "quarantine_taken",
         }
     }
 }
@@ -111,27 +151,39 @@ impl Folder {
         &self.fd
     }
 
-    /// The names in it, `limit` at most, and whether there were more.
+    /// What stands in it: `limit` visible entries at most, looked for until `deadline`. Other
+    /// hidden entries than unfinished files are no business of ours, however many.
     ///
     /// # Errors
     /// Whatever the system says while listing.
-    pub fn list(&self, limit: usize) -> io::Result<(Names, bool)> {
-        let mut names = Names::default();
+    pub fn list(&self, limit: usize, deadline: Instant) -> io::Result<Entries> {
+        /// How many entries go by between two looks at the clock.
+        const STRIDE: usize = 4_096;
+        let mut entries = Entries::default();
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let mut folder = Dir::openat(&self.fd, ".", flags, Mode::empty())?;
-        for entry in folder.iter() {
+        for (number, entry) in folder.iter().enumerate() {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
-            if matches!(name, b"." | b"..") {
-                continue;
+            if entries.visible.len() == limit
+                || (number % STRIDE == STRIDE - 1 && Instant::now() >= deadline)
+            {
+                entries.more = true;
+                break;
             }
-            if names.len() == limit {
-                return Ok((names, true));
+            match name.strip_prefix(b".") {
+                None => entries.visible.push(name, entry.file_type()),
+                Some(rest) => {
+                    if matches!(entry.file_type(), None | Some(Type::File))
+                        && entries.unfinished.len() < MAX_UNFINISHED
+                        && MeasurementFileName::parse(rest).is_ok()
+                    {
+                        entries.unfinished.push(name, entry.file_type());
+                    }
+                }
             }
-            names.bytes.extend_from_slice(name);
-            names.entries.push((names.bytes.len(), entry.file_type()));
         }
-        Ok((names, false))
+        Ok(entries)
     }
 
     /// Opens an entry for reading, if it is what it should be.
@@ -206,6 +258,12 @@ impl Identity {
         fstat(file).map(|stat| Self::of(&stat))
     }
 
+    /// How long ago its content last changed; nothing when that is yet to come.
+    #[must_use]
+    pub fn age(&self, now_ns: u64) -> Duration {
+        Duration::from_nanos(now_ns.saturating_sub(self.modified_ns))
+    }
+
     fn of(stat: &FileStat) -> Self {
         let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
         let nanoseconds = u64::try_from(stat.st_mtime_nsec).unwrap_or(0);
@@ -219,6 +277,16 @@ impl Identity {
 }
 
 impl Names {
+    fn push(&mut self, name: &[u8], kind: Option<Type>) {
+        self.bytes.extend_from_slice(name);
+        self.entries.push((self.bytes.len(), kind));
+    }
+
+    /// All of them, in the order of the listing.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Option<Type>)> {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+
     /// How many.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -251,4 +319,29 @@ fn is_regular(mode: u32) -> bool {
 #[must_use]
 pub fn shown(name: &[u8]) -> String {
     name.escape_ascii().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_entries_take_nobodys_place() {
+        let place = tempfile::tempdir().unwrap();
+        for number in 0..50 {
+            File::create(place.path().join(format!(".hidden{number}"))).unwrap();
+        }
+        for name in ["1-1-1", "junk", ".2-2-2"] {
+            File::create(place.path().join(name)).unwrap();
+        }
+        std::fs::create_dir(place.path().join(".3-3-3")).unwrap();
+        let folder = Folder::open(place.path()).unwrap();
+        let later = Instant::now() + Duration::from_secs(60);
+        let entries = folder.list(3, later).unwrap();
+        assert_eq!((entries.visible.len(), entries.more), (2, false));
+        let unfinished: Vec<_> = entries.unfinished.iter().map(|(name, _)| name).collect();
+        assert_eq!(unfinished, [b".2-2-2"]);
+        let entries = folder.list(1, later).unwrap();
+        assert_eq!((entries.visible.len(), entries.more), (1, true));
+    }
 }

@@ -1,17 +1,23 @@
-//! Which files a window has counted: the list that is committed together with the window's
-//! numbers, so that no kill can make a file count twice or not at all.
+//! Which files a window has counted, and which entries it has refused: the lists that are committed
+//! together with the window's numbers, so that no kill can make any of them count twice or not at
+//! all.
 //!
 //! ```text
-//! <inode> <size> <modified ns> <name>\n        one line a file; names are printable ASCII
+//! <inode> <size> <modified ns> <name>\n        a counted file; its name is printable ASCII
+//! <name>\0                                     a refused entry; its name is any bytes but NUL
 //! ```
 
 use std::collections::HashMap;
+use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::folder::{Folder, Identity};
 
 /// How many names a worker takes at a time.
 const BATCH: usize = 128;
+
+/// Bytes of a line, for nothing but how much memory to ask for at once.
+const TYPICAL_LINE_BYTES: usize = 80;
 
 /// A file that was counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,13 +41,13 @@ impl Counted {
 
 /// The manifest as text.
 #[must_use]
-pub fn render(files: &[Counted]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(files.len() * 80);
-    for file in files {
-        out.extend_from_slice(
-            format!("{} {} {} ", file.inode, file.size, file.modified_ns).as_bytes(),
-        );
-        out.extend_from_slice(&file.name);
+pub fn render<'f>(files: impl IntoIterator<Item = &'f Counted>) -> Vec<u8> {
+    let files = files.into_iter();
+    let mut out = Vec::with_capacity(files.size_hint().0 * TYPICAL_LINE_BYTES);
+    for Counted { name, inode, size, modified_ns } in files {
+        // Writing to memory does not fail.
+        let _ = write!(out, "{inode} {size} {modified_ns} ");
+        out.extend_from_slice(name);
         out.push(b'\n');
     }
     out
@@ -57,8 +63,26 @@ fn parse_line(line: &[u8]) -> Option<Counted> {
     let mut parts = line.splitn(4, |&byte| byte == b' ');
     let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse().ok();
     let (inode, size, modified_ns) = (number()?, number()?, number()?);
-    let name = parts.next().filter(|name| !name.is_empty() && !name.contains(&b'/'))?;
+    let name = parts.next().filter(|name| is_entry(name))?;
     Some(Counted { name: name.into(), inode, size, modified_ns })
+}
+
+/// The names of refused entries.
+#[must_use]
+pub fn render_refused(names: &[Box<[u8]>]) -> Vec<u8> {
+    names.iter().flat_map(|name| name.iter().copied().chain([0])).collect()
+}
+
+/// Reads the names of refused entries. What cannot be the name of an entry of a folder is left out.
+#[must_use]
+pub fn parse_refused(text: &[u8]) -> Vec<Box<[u8]>> {
+    let names = text.split(|&byte| byte == 0).filter(|name| is_entry(name));
+    names.map(Into::into).collect()
+}
+
+/// Whether a name stays inside the folder.
+fn is_entry(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/')
 }
 
 /// Files that were counted and still stand, because they could not be removed.
@@ -89,7 +113,7 @@ impl StillThere {
 /// system refuses to remove. With `verify`, a name whose content is another one by now is left
 /// alone: needed after a crash, when time has passed since the file was counted.
 #[must_use]
-pub fn remove(folder: &Folder, files: Vec<Counted>, workers: usize, verify: bool) -> Vec<Counted> {
+pub fn remove(folder: &Folder, files: &[Counted], workers: usize, verify: bool) -> Vec<Counted> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut left = Vec::new();
@@ -136,14 +160,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(inode: u64, size: u64, modified_ns: u64, name in "[!-.0-~]{1,40}") {
+        fn what_is_written_reads_back(inode: u64, size: u64, modified_ns: u64, name in "[1-9][!-.0-~]{0,40}") {
             let files = vec![Counted { name: name.into_bytes().into(), inode, size, modified_ns }; 2];
-            prop_assert_eq!(parse(&render(&files)), files);
+            prop_assert_eq!(parse(&render(files.iter())), files);
+        }
+
+        #[test]
+        fn refused_names_read_back(names in proptest::collection::vec("[^/\0]{3,20}", 0..5)) {
+            let names: Vec<Box<[u8]>> = names.into_iter().map(|name| name.into_bytes().into()).collect();
+            prop_assert_eq!(parse_refused(&render_refused(&names)), names);
         }
 
         #[test]
         fn no_text_panics_and_no_name_leaves_the_folder(text: Vec<u8>) {
-            prop_assert!(parse(&text).iter().all(|file| !file.name.contains(&b'/')));
+            prop_assert!(parse(&text).iter().all(|file| is_entry(&file.name)));
+            prop_assert!(parse_refused(&text).iter().all(|name| is_entry(name)));
         }
     }
 
@@ -159,9 +190,9 @@ mod tests {
             size,
             modified_ns: identity.modified_ns,
         };
-        assert_eq!(remove(&folder, vec![counted(99)], 2, true), []);
+        assert_eq!(remove(&folder, &[counted(99)], 2, true), []);
         assert!(place.path().join("1-1-1").exists());
-        assert_eq!(remove(&folder, vec![counted(0)], 2, true), []);
+        assert_eq!(remove(&folder, &[counted(0)], 2, true), []);
         assert!(!place.path().join("1-1-1").exists());
     }
 }

@@ -54,7 +54,7 @@ pub enum CredentialError {
     /// A folder, a pipe or a device.
     #[error("{} is not a regular file", .0.display())]
     NotRegular(PathBuf),
-    /// More than [`LARGEST_FILE`] bytes.
+    /// Larger than any credential is.
     #[error("{} has more than {LARGEST_FILE} bytes", .0.display())]
     TooLarge(PathBuf),
     /// Not UTF-8.

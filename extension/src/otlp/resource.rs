@@ -138,7 +138,7 @@ mod tests {
             executable: "python3".into(),
             service_name: None,
             container_id: None,
-            last_seen_ns: 0,
+            gone_since_ns: None,
         }
     }
 

@@ -76,9 +76,21 @@ fn emit(number: u64, line: &[u8], each: &mut impl FnMut(u64, Result<Measurement,
     }
 }
 
-/// Lines are a few bytes long, so a plain loop beats a vectorised search with its start-up cost.
+/// Lines are a few bytes long, so a vectorised search does not pay for its start-up; eight bytes at
+/// a time do. The lowest flag set in `zeros` marks the first byte that is no different from a
+/// newline (Warren, "Hacker's Delight", 6-1).
 fn find_newline(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|&byte| byte == b'\n')
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let (words, rest) = bytes.as_chunks();
+    for (index, word) in words.iter().enumerate() {
+        let difference = u64::from_le_bytes(*word) ^ (ONES * b'\n' as u64);
+        let zeros = difference.wrapping_sub(ONES) & !difference & (ONES << 7);
+        if zeros != 0 {
+            return Some(index * size_of::<u64>() + zeros.trailing_zeros() as usize / 8);
+        }
+    }
+    let at = rest.iter().position(|&byte| byte == b'\n')?;
+    Some(words.len() * size_of::<u64>() + at)
 }
 
 #[cfg(test)]
@@ -120,6 +132,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_first_newline_is_found_among_bytes_that_resemble_it(
+            bytes in proptest::collection::vec(proptest::sample::select(&b"\n\x0b\x8a\x00\xff"[..]), 0..40),
+        ) {
+            prop_assert_eq!(find_newline(&bytes), bytes.iter().position(|&byte| byte == b'\n'));
+        }
+
         #[test]
         fn where_the_chunks_are_cut_changes_nothing(
             text in "([0-9]{1,2}:[0-9]{1,3}\r?\n| \n|x){0,40}",

@@ -46,7 +46,7 @@ pub fn parse_float(text: &[u8]) -> Option<f64> {
 /// Up to 15 significant digits with at most one point: mantissa and power of ten are both exact in
 /// an f64, so one division rounds correctly (Clinger, "How to read floating point numbers
 /// accurately", 1990).
-fn parse_short_decimal(text: &[u8]) -> Option<f64> {
+pub(crate) fn parse_short_decimal(text: &[u8]) -> Option<f64> {
     if text.len() > 16 {
         return None;
     }

@@ -8,7 +8,7 @@ use clap::{Parser, ValueEnum};
 /// Launches kernels and says at the end what it launched.
 #[derive(Debug, Parser)]
 pub(crate) struct Arguments {
-    /// What to launch, in turn: NAME=GRID:BLOCK[:SHARED], such as saxpy=108:256 or tiled=4x4:16x16:1024
+    /// What to launch, in turn: NAME=GRID:BLOCK or NAME=GRID:BLOCK:SHARED, such as saxpy=108:256 or tiled=4x4:16x16:1024
     #[arg(long = "kernel", default_value = "saxpy=1:256")]
     pub(crate) kernels: Vec<Shape>,
     /// Launches of each thread

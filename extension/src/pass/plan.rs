@@ -1,0 +1,142 @@
+//! Who is to be measured: from the resolved groups and the persons' lines to the listing and the
+//! runtime configuration.
+
+use std::collections::BTreeSet;
+
+use crate::atomic_file::Durability;
+use crate::config::{Config, Paths};
+use crate::control::{self, OwnLine, RuntimeConfig, RuntimeConfigOutcome};
+use crate::groups::{Process, Resolution};
+use crate::listing::{ListedProcess, Listing};
+use crate::setup::Setup;
+
+/// The processes to be listed, the file as it should be, and what to say of persons' lines.
+pub(super) struct Planned {
+    pub(super) alive: Vec<ListedProcess>,
+    pub(super) content: Vec<u8>,
+    listed: usize,
+    remarks: Vec<String>,
+}
+
+impl Planned {
+    pub(super) fn outcome(&self, changed: bool) -> RuntimeConfigOutcome {
+        let Self { listed, remarks, .. } = self;
+        RuntimeConfigOutcome { listed: *listed, changed, remarks: remarks.clone(), failure: None }
+    }
+}
+
+/// Remembers who is listed, then tells the instrument. The order matters: nothing may be measured
+/// that nobody remembers.
+pub(super) fn list(
+    setup: &Setup,
+    resolution: &Resolution,
+    now_ns: u64,
+) -> anyhow::Result<(Listing, RuntimeConfigOutcome)> {
+    let Paths { state, runtime_config, .. } = &setup.config.paths;
+    for skipped in resolution.skipped.iter().chain(&resolution.incomplete) {
+        tracing::warn!("/proc: {skipped}");
+    }
+    let mut listing = Listing::load(state)?;
+    let loaded = RuntimeConfig::load(runtime_config);
+    let (existing, old) = match loaded {
+        Ok(loaded) => loaded,
+        Err(fault) => {
+            // Somebody else's file, perhaps: it is not overwritten unread.
+            let failure = RuntimeConfigOutcome {
+                failure: Some(fault.to_string()),
+                ..RuntimeConfigOutcome::default()
+            };
+            return Ok((listing, failure));
+        }
+    };
+    let planned = plan(setup, resolution, existing, &listing);
+    if listing.refresh(planned.alive.clone(), now_ns) {
+        listing.store(state, Durability::PowerCut)?;
+    }
+    let outcome = match control::write_if_changed(runtime_config, &old, &planned.content) {
+        Ok(written) => planned.outcome(written),
+        Err(fault) => {
+            RuntimeConfigOutcome { failure: Some(fault.to_string()), ..planned.outcome(false) }
+        }
+    };
+    for remark in &outcome.remarks {
+        tracing::warn!("{}: {remark}", runtime_config.display());
+    }
+    Ok((listing, outcome))
+}
+
+pub(super) fn plan(
+    setup: &Setup,
+    resolution: &Resolution,
+    mut existing: RuntimeConfig,
+    listing: &Listing,
+) -> Planned {
+    let Config { functions, instrumentation_enabled, .. } = &setup.config;
+    let mut alive = Vec::new();
+    let mut own = Vec::new();
+    for group in &resolution.groups {
+        for process in &group.processes {
+            alive.push(listed_process(process, Some(&group.name)));
+            let (pid, group) = (process.namespace_pid, group.name.clone());
+            own.push(OwnLine { pid, functions: *functions, group });
+        }
+    }
+    let mut remarks: Vec<_> = existing
+        .malformed
+        .iter()
+        .map(|line| format!("line {}: {}: `{}`", line.number, line.fault, line.shown()))
+        .collect();
+    existing.manual.retain(|line| {
+        let pid = line.entry.pid;
+        match Process::look_up(&setup.proc, pid) {
+            Ok(Some(process))
+                if listing.last_start_of(pid).is_none_or(|start| start == process.id.start_ticks) =>
+            {
+                if own.iter().all(|own| own.pid != pid) {
+                    alive.push(listed_process(&process, None));
+                }
+                true
+            }
+            // Ended, and perhaps its pid is another's by now.
+            Ok(_) => {
+                remarks.push(format!(
+                    "line {}: process {pid} has ended; its line is dropped",
+                    line.number
+                ));
+                false
+            }
+            Err(cause) => {
+                remarks.push(format!(
+                    "line {}: process {pid}: {cause}; its line stays, its measurements cannot be attributed",
+                    line.number
+                ));
+                true
+            }
+        }
+    });
+    let listed = if *instrumentation_enabled {
+        let manual = existing.manual.iter().map(|line| line.entry.pid);
+        own.iter().map(|line| line.pid).chain(manual).collect::<BTreeSet<_>>().len()
+    } else {
+        0
+    };
+    let content = existing.render(&own, *instrumentation_enabled);
+    Planned { alive, content, listed, remarks }
+}
+
+/// A process as the listing keeps it.
+#[must_use]
+pub fn listed_process(process: &Process, group: Option<&str>) -> ListedProcess {
+    ListedProcess {
+        pid: process.id.pid,
+        own_pid: process.namespace_pid,
+        start_ticks: process.id.start_ticks,
+        created_ns: process.created_unix_nanoseconds,
+        uids: process.uids.all(),
+        group: group.map(str::to_owned),
+        executable: process.executable_name.clone().unwrap_or_else(|| process.comm.clone()),
+        service_name: process.otel_service_name.clone(),
+        container_id: process.container_id.clone(),
+        gone_since_ns: None,
+    }
+}
