@@ -7,8 +7,8 @@ from verdict import Verdict, within
 QUESTION = "Do windows work again and again in one process?"
 SECONDS = 80
 WINDOWS_OF_A_MODE = 500
-# Two kernels, each in so many grid sizes: twenty launch shapes that come by often.
-GRIDS = 10
+# Two kernels, each in so many grid sizes. A shape is measured again at growing intervals, some ten times in the run.
+GRIDS = 30
 
 
 def gate(tools: Tools, verdict: Verdict) -> None:
