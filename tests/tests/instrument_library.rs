@@ -40,3 +40,21 @@ fn it_needs_nothing_of_nvidias_to_be_loaded() {
     assert!(!needed.is_empty());
     assert!(needed.iter().all(|line| !line.contains("cu")), "{needed:?}");
 }
+
+/// A test build carries symbols; what counts is what is loaded into memory.
+#[test]
+fn its_loaded_parts_are_small() {
+    const MOST_BYTES_OF_A_RELEASE: u64 = 1_500_000;
+    // An unoptimised build is larger; tests/library/check_release.sh checks the one that is shipped.
+    let limit = if cfg!(debug_assertions) { 4 } else { 1 } * MOST_BYTES_OF_A_RELEASE;
+    let segments = output_of("readelf", &["--segments", "--wide"]);
+    let loaded: u64 = segments
+        .lines()
+        .filter(|line| line.trim_start().starts_with("LOAD"))
+        .map(|line| {
+            let size = line.split_whitespace().nth(5).unwrap();
+            u64::from_str_radix(size.trim_start_matches("0x"), 16).unwrap()
+        })
+        .sum();
+    assert!(loaded > 0 && loaded < limit, "{loaded} bytes");
+}

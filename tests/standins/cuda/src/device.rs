@@ -3,6 +3,7 @@
 use std::ffi::c_char;
 
 use crate::init::ready;
+use crate::occupancy::reserved_shared;
 use crate::result::{CUresult, INVALID_DEVICE, INVALID_VALUE, SUCCESS, answer_or};
 use crate::script::{Device, Script};
 
@@ -68,11 +69,11 @@ fn attribute(device: &Device, attribute: i32) -> Result<i32, CUresult> {
         39 => device.warps * 32,      // MAX_THREADS_PER_MULTIPROCESSOR
         75 => device.compute_capability.0.cast_unsigned(),
         76 => device.compute_capability.1.cast_unsigned(),
-        81 => device.shared,        // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
-        82 => device.registers,     // MAX_REGISTERS_PER_MULTIPROCESSOR
-        97 => device.shared - 1024, // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
-        106 => device.blocks,       // MAX_BLOCKS_PER_MULTIPROCESSOR
-        111 => 1024,                // RESERVED_SHARED_MEMORY_PER_BLOCK
+        81 => device.shared,    // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
+        82 => device.registers, // MAX_REGISTERS_PER_MULTIPROCESSOR
+        97 => device.shared - reserved_shared(device), // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+        106 => device.blocks,   // MAX_BLOCKS_PER_MULTIPROCESSOR
+        111 => reserved_shared(device), // RESERVED_SHARED_MEMORY_PER_BLOCK
         _ => return Err(INVALID_VALUE),
     };
     i32::try_from(value).or(Err(INVALID_VALUE))

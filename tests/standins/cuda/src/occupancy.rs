@@ -1,8 +1,9 @@
 //! How many blocks of a kernel fit on one multiprocessor.
 //!
 //! The rules are those of the occupancy calculator in Nsight Compute: registers are handed out to
-//! warps in units of 256, warps in groups of four, shared memory in units of 128 bytes, and one
-//! kilobyte of shared memory for each block belongs to the system (compute capability 8.0 and up).
+//! warps in units of 256, warps in groups of four, shared memory in units of 128 bytes (256 before
+//! compute capability 8.0), and from 8.0 on one kilobyte of shared memory for each block belongs to
+//! the system.
 
 use std::ffi::c_void;
 
@@ -14,8 +15,17 @@ use crate::script::{Device, Kernel};
 const WARP: u32 = 32;
 const REGISTER_UNIT: u32 = 256;
 const WARP_UNIT: u32 = 4;
-const SHARED_UNIT: u32 = 128;
-const SHARED_RESERVED: u32 = 1024;
+
+/// The unit in which shared memory is handed out, and the bytes of each block that belong to the
+/// system.
+fn shared_allocation(device: &Device) -> (u32, u32) {
+    if device.compute_capability < (8, 0) { (256, 0) } else { (128, 1024) }
+}
+
+/// Bytes of shared memory for each block that belong to the system.
+pub(crate) fn reserved_shared(device: &Device) -> u32 {
+    shared_allocation(device).1
+}
 
 /// Blocks that are resident at once, 0 where not even one fits.
 pub(crate) fn blocks_per_multiprocessor(
@@ -28,8 +38,10 @@ pub(crate) fn blocks_per_multiprocessor(
     let by_warps = device.warps / warps;
     let registers_per_warp = (kernel.registers * WARP).next_multiple_of(REGISTER_UNIT).max(1);
     let by_registers = device.registers / registers_per_warp / WARP_UNIT * WARP_UNIT / warps;
-    let shared = kernel.shared.saturating_add(dynamic_shared).saturating_add(SHARED_RESERVED);
-    let by_shared = device.shared / shared.checked_next_multiple_of(SHARED_UNIT).unwrap_or(shared);
+    let (unit, reserved) = shared_allocation(device);
+    let shared = kernel.shared.saturating_add(dynamic_shared).saturating_add(reserved);
+    let shared = shared.checked_next_multiple_of(unit).unwrap_or(shared);
+    let by_shared = device.shared.checked_div(shared).unwrap_or(u32::MAX);
     device.blocks.min(by_warps).min(by_registers).min(by_shared)
 }
 

@@ -1,0 +1,48 @@
+"""G6: wall time of two loops with and without the library, interleaved, medians."""
+
+import statistics
+
+from injected import ALL_FUNCTIONS, Tools, run_listed
+from verdict import Verdict
+
+QUESTION = "What does it cost?"
+SECONDS = 150
+ROUNDS = 3
+LIMITS = {"unlisted": 0.5, "occupancy": 1.0, "all": 2.0}
+# Some two seconds each.
+LOOPS = {
+    "gemm": ["--launches", "4000", "--drain", "16", "gemm=4096:256:0:1024"],
+    "small_kernels": ["--launches", "500000", "coalesced=32:128", "compute=32:128:0:4"],
+}
+
+
+def gate(tools: Tools, verdict: Verdict) -> None:
+    verdict.limits = {f"{mode}_percent": limit for mode, limit in LIMITS.items()}
+    verdict.notes.append("unlisted passes within the noise of the measurement, at least 0.5 %")
+    modes = {"bare": "", "unlisted": "", "occupancy": "1", "all": ALL_FUNCTIONS}
+    rounds = 1 if tools.dry_run else ROUNDS
+    findings: list[bool | None] = []
+    for loop, arguments in LOOPS.items():
+        seconds: dict[str, list[float]] = {mode: [] for mode in modes}
+        memory: dict[str, int] = {}
+        for _ in range(rounds):
+            for mode, functions in modes.items():
+                report, _, _ = run_listed(tools, arguments, functions, inject=mode != "bare")
+                seconds[mode].append(report["seconds"])
+                memory[mode] = report["peak_memory_kib"]
+        medians = {mode: statistics.median(values) for mode, values in seconds.items()}
+        costs = {mode: 100 * (medians[mode] / medians["bare"] - 1) for mode in LIMITS}
+        noise = 100 * (max(seconds["bare"]) - min(seconds["bare"])) / medians["bare"]
+        verdict.measured[loop] = {
+            "seconds": seconds,
+            "median_seconds": medians,
+            "cost_percent": costs,
+            "noise_percent": noise,
+            "peak_memory_kib": memory,
+        }
+        findings += [
+            costs["unlisted"] <= max(LIMITS["unlisted"], noise),
+            costs["occupancy"] <= LIMITS["occupancy"],
+            costs["all"] <= LIMITS["all"],
+        ]
+    verdict.decide(*findings)
