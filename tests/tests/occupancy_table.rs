@@ -9,8 +9,9 @@
 )]
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 
 use warpgauge_tests::World;
 
@@ -71,7 +72,8 @@ fn publish(rows: &[Row]) -> (BTreeMap<String, u64>, BTreeMap<String, u64>) {
         launches += number;
     }
     arguments.push(format!("--launches={launches}"));
-    fs::write(world.path("device"), script).unwrap();
+    let mut device = fs::File::create_new(world.path("device")).unwrap();
+    device.write_all(script.as_bytes()).unwrap();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let host = world.host(&arguments).env("STANDIN_CUDA_SCRIPT", world.path("device"));
     let outcome = host.start_listed("1").unwrap().finish().unwrap();
