@@ -85,7 +85,7 @@ fn main() {
         Figure::new(what("encoded"), "kB", [bytes.len() as f64 / 1e3].into_iter().collect()),
     ];
     figures.extend([1, 3, 6].into_iter().flat_map(|level| compression(asked, &requests, level)));
-    figures::print("export", place.path(), &figures, asked.json);
+    figures::print("export", place.path(), figures, asked);
 }
 
 /// The four parts of an export, in milliseconds: map, encode, spool, send.

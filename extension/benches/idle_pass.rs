@@ -29,9 +29,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use figures::{Budget, Figure};
+use figures::{Budget, Figure, Samples};
 use http_receiver::{Behaviour, HttpReceiver};
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 use rounds::{Asked, milliseconds, place};
 use serde::{Deserialize, Serialize};
 
@@ -73,42 +74,40 @@ fn main() {
         let name = entry.as_ref().unwrap().file_name();
         name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
     });
-    let what = |to: &str| format!("idle pass to a {to}");
-    let time = |to, started: &Started| {
-        Figure::new(what(to), "ms", started.ms.iter().copied().collect())
-            .over(&floor.ms.iter().copied().collect())
-            .within(Budget::AtMost(MILLISECONDS))
+    let of = |values: fn(&Started) -> &Vec<f64>, started: &Started| -> Samples {
+        values(started).iter().copied().collect()
     };
-    let memory = |to, started: &Started| {
-        Figure::new(what(to) + ": peak resident", "MB", started.peak_mb.iter().copied().collect())
-            .over(&floor.peak_mb.iter().copied().collect())
-            .within(Budget::AtMost(RESIDENT_MEGABYTES))
-    };
-    let figures = [
-        time("file", &file),
-        time("receiver", &http),
-        memory("file", &file),
-        memory("receiver", &http),
-        Figure::new(
-            "processes of this machine",
-            "1",
-            [processes.count() as f64].into_iter().collect(),
-        ),
-    ];
-    figures::print("idle_pass", place.path(), &figures, asked.json);
+    let mut figures = Vec::new();
+    for (to, started) in [("a file", &file), ("a receiver", &http)] {
+        let mut add = |part: &str, unit, values: fn(&Started) -> &Vec<f64>, budget| {
+            let figure =
+                Figure::new(format!("idle pass to {to}: {part}"), unit, of(values, started));
+            figures.push(figure.over(&of(values, &floor)).within(budget));
+        };
+        add("from start to exit", "ms", |started| &started.ms, Budget::AtMost(MILLISECONDS));
+        add("processor time", "ms", |started| &started.processor_ms, Budget::None);
+        let memory = Budget::AtMost(RESIDENT_MEGABYTES);
+        add("peak resident", "MB", |started| &started.peak_mb, memory);
+    }
+    let processes = [processes.count() as f64].into_iter().collect();
+    figures.push(Figure::new("processes of this machine", "1", processes));
+    figures::print("idle_pass", place.path(), figures, asked);
 }
 
 /// Runs of one program.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Started {
     ms: Vec<f64>,
-    /// One for each helper.
+    /// Of one run, the mean of those of a helper.
+    processor_ms: Vec<f64>,
+    /// The largest of a helper's.
     peak_mb: Vec<f64>,
 }
 
 impl Started {
     fn add(&mut self, more: &Self) {
         self.ms.extend(&more.ms);
+        self.processor_ms.extend(&more.processor_ms);
         self.peak_mb.extend(&more.peak_mb);
     }
 }
@@ -135,9 +134,11 @@ fn start(runs: usize, program: &[String]) {
         command.args(&program[1..]).stdin(Stdio::null()).stdout(Stdio::null());
         started.ms.push(milliseconds(|| assert!(command.status().unwrap().success())));
     }
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
+    let microseconds = [usage.user_time(), usage.system_time()].map(|time| time.num_microseconds());
+    started.processor_ms.push(microseconds.iter().sum::<i64>() as f64 / 1e3 / runs as f64);
     // getrusage(2): the largest of the children, in kilobytes of 1,024.
-    let kibibytes = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss();
-    started.peak_mb.push(kibibytes as f64 * 1024.0 / 1e6);
+    started.peak_mb.push(usage.max_rss() as f64 * 1024.0 / 1e6);
     println!("{}", serde_json::to_string(&started).unwrap());
 }
 

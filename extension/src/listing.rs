@@ -185,18 +185,35 @@ impl<'l> Owners<'l> {
     }
 
     /// The process that wrote a file of this pid at this time: of those that had the pid, the last
-    /// that had started by then.
+    /// that had started by then. Where two had it at the same time, each in a pid namespace of its
+    /// own, nobody can tell.
     #[must_use]
-    pub fn find(&self, own_pid: u32, written_ns: u64) -> Option<(usize, &'l ListedProcess)> {
-        let candidates = self.by_own_pid.get(&own_pid)?;
-        candidates
-            .iter()
-            .filter(|(_, process)| {
-                process.created_ns <= written_ns.saturating_add(START_TOLERANCE_NS)
-            })
-            .max_by_key(|(_, process)| process.created_ns)
-            .copied()
+    pub fn find(&self, own_pid: u32, written_ns: u64) -> Owner<'l> {
+        let candidates = self.by_own_pid.get(&own_pid).map(Vec::as_slice).unwrap_or_default();
+        let started = candidates.iter().filter(|(_, process)| {
+            process.created_ns <= written_ns.saturating_add(START_TOLERANCE_NS)
+        });
+        let Some(&(index, last)) = started.clone().max_by_key(|(_, process)| process.created_ns)
+        else {
+            return Owner::Nobody;
+        };
+        let mut others = started.filter(|(_, process)| process.pid != last.pid);
+        if others.any(|(_, process)| process.until_ns() >= written_ns) {
+            return Owner::Ambiguous;
+        }
+        Owner::One(index, last)
     }
+}
+
+/// Whose a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner<'l> {
+    /// This process's, with its place in [`Listing::processes`].
+    One(usize, &'l ListedProcess),
+    /// No process that was listed had that pid by then.
+    Nobody,
+    /// Several processes had it, in different pid namespaces.
+    Ambiguous,
 }
 
 fn file_in(state: &Path) -> PathBuf {
@@ -268,13 +285,29 @@ mod tests {
         let mut listing = Listing::default();
         listing.refresh(vec![process(7, 1_000), process(7, 5_000)], 60 * SECOND);
         let owners = Owners::of(&listing);
-        let start_at = |written_s: u64| {
-            owners.find(7, written_s * SECOND).map(|(_, process)| process.start_ticks)
+        let start_at = |written_s: u64| match owners.find(7, written_s * SECOND) {
+            Owner::One(_, process) => Some(process.start_ticks),
+            Owner::Nobody | Owner::Ambiguous => None,
         };
         assert_eq!(start_at(20), Some(1_000));
         assert_eq!(start_at(51), Some(5_000));
         assert_eq!(start_at(3), None);
-        assert!(owners.find(8, u64::MAX).is_none());
+        assert_eq!(owners.find(8, u64::MAX), Owner::Nobody);
+    }
+
+    #[test]
+    fn a_pid_that_two_containers_have_at_once_names_nobody() {
+        let inside = |pid, start_ticks| ListedProcess { own_pid: 7, ..process(pid, start_ticks) };
+        let mut listing = Listing::default();
+        listing.refresh(vec![inside(4_242, 1_000), inside(5_151, 2_000)], 60 * SECOND);
+        // The first has ended by the second pass, the third had not started before it.
+        listing.refresh(vec![inside(5_151, 2_000), inside(6_161, 9_000)], 100 * SECOND);
+        let owners = Owners::of(&listing);
+        assert!(matches!(owners.find(7, 15 * SECOND), Owner::One(_, first) if first.pid == 4_242));
+        assert_eq!(owners.find(7, 50 * SECOND), Owner::Ambiguous);
+        listing.refresh(vec![inside(6_161, 9_000)], 110 * SECOND);
+        let owners = Owners::of(&listing);
+        assert!(matches!(owners.find(7, 120 * SECOND), Owner::One(_, last) if last.pid == 6_161));
     }
 
     #[test]

@@ -66,8 +66,11 @@ impl Lock {
             }
             Err(source) => return Err(unusable(source)),
         }
-        // For people who find the lock taken; nothing depends on it.
-        let written = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+        // For people who find the lock taken; nothing depends on it. Emptying the file first would
+        // give its block back to the disk, and have it taken again, each minute.
+        let holder = format!("{}\n", std::process::id());
+        let written =
+            file.write_all(holder.as_bytes()).and_then(|()| file.set_len(holder.len() as u64));
         written.map_err(unusable)?;
         Ok(Self { _file: file })
     }

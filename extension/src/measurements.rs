@@ -20,7 +20,7 @@ use warpgauge_wire::{LineReader, MeasurementFileName};
 use self::folder::{Folder, Identity, Names, Opened, Refusal, shown};
 use self::manifest::{Counted, StillThere};
 use crate::aggregate::{FileTally, Shape, Tally};
-use crate::listing::Owners;
+use crate::listing::{Owner, Owners};
 use crate::skips::Skips;
 
 /// How many entries of the folder one pass looks at; the rest waits for the next.
@@ -227,8 +227,12 @@ impl<'a> FileReader<'a> {
             return self.claim.left.note("still_written", || shown(name));
         }
         let owner = self.request.owners.find(parsed.pid, identity.modified_ns);
-        if owner.is_some_and(|(_, process)| !process.uids.contains(&identity.owner)) {
-            return self.claim.refuse(name, Refusal::WrongOwner);
+        match owner {
+            Owner::One(_, process) if !process.uids.contains(&identity.owner) => {
+                return self.claim.refuse(name, Refusal::WrongOwner);
+            }
+            Owner::Ambiguous => return self.claim.refuse(name, Refusal::AmbiguousPid),
+            Owner::One(..) | Owner::Nobody => {}
         }
         let mut faults = Skips::default();
         match self.read_file(file, &identity, name, &mut faults) {
@@ -238,7 +242,7 @@ impl<'a> FileReader<'a> {
         }
         self.claim.refused.merge(faults);
         self.claim.refused.note_many(UNKNOWN_ID, self.tally.unknown(), || shown(name));
-        let Some((process, _)) = owner else {
+        let Owner::One(process, _) = owner else {
             self.claim.unattributed += self.tally.lines();
             return self.claim.refused_names.push(name.into());
         };

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::rounds::Asked;
+
 /// Several values of one thing, one from each round.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Samples(Vec<f64>);
@@ -129,27 +131,36 @@ impl Figure {
     }
 }
 
-/// Prints the figures of one benchmark, and where they were measured.
-pub(crate) fn print(title: &str, place: &Path, figures: &[Figure], as_json: bool) {
+/// Prints the figures of one benchmark, and where they were measured. Those of a shortened run are
+/// held to nothing.
+pub(crate) fn print(title: &str, place: &Path, mut figures: Vec<Figure>, asked: Asked) {
     let machine = Machine::here(place);
-    if as_json {
-        let figures: Vec<_> = figures.iter().map(Figure::json).collect();
-        println!(
-            "{}",
-            json!({ "benchmark": title, "machine": machine.json(), "figures": figures })
-        );
+    if !asked.in_full {
+        figures.iter_mut().for_each(|figure| figure.budget = Budget::None);
+    }
+    if asked.json {
+        let document = json!({
+            "benchmark": title,
+            "in_full": asked.in_full,
+            "machine": machine.json(),
+            "figures": figures.iter().map(Figure::json).collect::<Vec<_>>(),
+        });
+        println!("{document}");
         return;
     }
-    println!("{title}: {}\n", machine.words());
+    println!("{title}: {}", machine.words());
+    if !asked.in_full {
+        println!("shortened, so the figures mean nothing; `cargo bench` measures in full");
+    }
     println!(
-        "{:<46} {:>6} {:>10} {:>10} {:>10} {:>7} {:>10}",
+        "\n{:<52} {:>6} {:>10} {:>10} {:>10} {:>7} {:>10}",
         "what", "rounds", "median", "best", "floor", "ratio", "budget"
     );
     for figure in figures {
         let number =
             |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.1}"));
         println!(
-            "{:<46} {:>6} {:>10} {:>10} {:>10} {:>7} {:>10} {}",
+            "{:<52} {:>6} {:>10} {:>10} {:>10} {:>7} {:>10} {}",
             format!("{} [{}]", figure.what, figure.unit),
             figure.measured.rounds(),
             number(Some(figure.measured.median())),

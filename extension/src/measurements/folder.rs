@@ -72,6 +72,8 @@ pub enum Refusal {
     HardLinked,
     /// Its owner is not the user of the process that it is named for.
     WrongOwner,
+    /// Several listed processes have that pid, each in a pid namespace of its own.
+    AmbiguousPid,
     /// Over 64 MiB.
     TooLarge,
     /// The system refuses to open or read it.
@@ -84,11 +86,12 @@ pub enum Refusal {
 
 impl Refusal {
     /// Every one of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::NameDoesNotFit,
         Self::NotARegularFile,
         Self::HardLinked,
         Self::WrongOwner,
+        Self::AmbiguousPid,
         Self::TooLarge,
         Self::Unreadable,
         Self::Abandoned,
@@ -103,6 +106,7 @@ impl Refusal {
             Self::NotARegularFile => "not_a_regular_file",
             Self::HardLinked => "hard_linked",
             Self::WrongOwner => "wrong_owner",
+            Self::AmbiguousPid => "ambiguous_pid",
             Self::TooLarge => "file_too_large",
             Self::Unreadable => "unreadable",
             Self::Abandoned => "abandoned",

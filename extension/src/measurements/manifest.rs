@@ -160,7 +160,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(inode: u64, size: u64, modified_ns: u64, name in "[!-.0-~]{1,40}") {
+        fn what_is_written_reads_back(inode: u64, size: u64, modified_ns: u64, name in "[1-9][!-.0-~]{0,40}") {
             let files = vec![Counted { name: name.into_bytes().into(), inode, size, modified_ns }; 2];
             prop_assert_eq!(parse(&render(files.iter())), files);
         }
