@@ -153,7 +153,7 @@ impl RuntimeConfig {
                     _ => (line.text, line.kind),
                 };
             // Written back with one line end each, however many it came with.
-            let text = text.trim_ascii_end();
+            let text = without_end(text);
             match kind {
                 LineKind::Blank => config.loose.append(&mut comments),
                 LineKind::Comment => comments.push(text.to_vec()),
@@ -279,6 +279,15 @@ pub fn write_if_changed(path: &Path, old: &[u8], new: &[u8]) -> Result<bool, Con
         .map_err(|source| ControlError::Write { path: path.to_owned(), source })
 }
 
+/// A line without the blanks at its end, of which a carriage return is one to every reader. No other
+/// byte is: without it, a malformed line could become an entry.
+fn without_end(mut line: &[u8]) -> &[u8] {
+    while let [rest @ .., b' ' | b'\t' | b'\r'] = line {
+        line = rest;
+    }
+    line
+}
+
 /// A line break in a group's name must not end the line.
 fn on_one_line(group: &str) -> String {
     let printable: String = group.chars().filter(|letter| !letter.is_control()).collect();
@@ -357,6 +366,14 @@ mod tests {
         let written = config.render(&[], true);
         assert!(written.windows(1).any(|byte| byte == b"\xff"));
         assert_eq!(RuntimeConfig::parse(&written).render(&[], true), written);
+    }
+
+    #[test]
+    fn a_malformed_line_never_becomes_an_entry() {
+        let config = RuntimeConfig::parse(b"7:1\x0c\n7:2\x0b\r\n");
+        assert_eq!(config.malformed.len(), 2);
+        let written = config.render(&[], true);
+        assert_eq!(plan_for(&written, 7), None);
     }
 
     #[test]

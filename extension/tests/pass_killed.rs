@@ -11,13 +11,13 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use support::kills::{Dice, kill_passes};
-use support::points::{Point, assert_windows_follow, sum};
+use support::points::{self, Point, assert_windows_follow, sum, sum_for};
 use support::publisher::{Published, Publisher};
 use support::receiver::{Answer, Receiver};
-use support::world::World;
+use support::world::{World, names_in};
 use warpgauge::metrics::{INSTRUCTIONS, LAUNCHES, MEASUREMENTS_READ, MEASUREMENTS_REFUSED};
 
 /// How many processes publish.
@@ -134,4 +134,114 @@ fn the_last_total_of_each_series_is_what_was_published() {
     assert_eq!(sum(&last, MEASUREMENTS_READ.name), expected.lines);
     assert_eq!(sum(&last, INSTRUCTIONS.name), expected.instructions);
     assert_eq!(sum(&last, LAUNCHES.name), expected.launches);
+}
+
+/// Kills a pass before every single change that it makes, one pass for each, with everything in the
+/// folder that a pass deals with. After each kill the next pass makes everything right.
+#[cfg(target_arch = "x86_64")]
+fn kill_before_every_change(world: &World, arrived: impl Fn() -> Vec<Point>) {
+    use support::kill_points::{End, pass_killed_before};
+    use warpgauge::metrics::MEASUREMENTS_UNATTRIBUTED;
+
+    let sleeper = world.sleeper();
+    let (stranger, by_hand) = (world.stranger(), world.stranger());
+    world.pass_ends(0);
+    let (mut rounds, mut instructions) = (0, 0);
+    let mut end = End::Killed;
+    while end == End::Killed {
+        for _ in 0..3 {
+            world.publish(sleeper.pid(), format!("0:{rounds}\n1:50\n1:-1\n4:2\n"));
+            instructions += rounds;
+        }
+        world.publish(stranger.pid(), "0:1\n");
+        support::world::write(world.measurements().join(format!("junk {rounds}")), "");
+        // A person's line comes and goes, so that the runtime configuration and the listing change.
+        let line = format!("{}:0\n", by_hand.pid());
+        let was = std::fs::read_to_string(world.runtime_config()).unwrap();
+        let is = if was.contains(&line) { was.replace(&line, "") } else { was + &line };
+        support::world::write(world.runtime_config(), is);
+        end = pass_killed_before(world, rounds as usize);
+        if end == End::Untraceable {
+            eprintln!("skipped: this machine does not let a process trace its child");
+            return;
+        }
+        rounds += 1;
+        world.pass_ends(0);
+
+        let points = arrived();
+        let at = format!("killed before change {}", rounds - 1);
+        assert_eq!(sum(&points, INSTRUCTIONS.name), instructions, "{at}");
+        assert_eq!(sum(&points, LAUNCHES.name), 6 * rounds, "{at}");
+        assert_eq!(sum(&points, MEASUREMENTS_READ.name), 9 * rounds, "{at}");
+        let for_reason = |reason| sum_for(&points, MEASUREMENTS_REFUSED.name, reason);
+        assert_eq!(for_reason("name_does_not_fit"), rounds, "{at}");
+        assert_eq!(for_reason("negative"), 3 * rounds, "{at}");
+        assert_eq!(sum(&points, MEASUREMENTS_UNATTRIBUTED.name), rounds, "{at}");
+        assert_windows_follow(&points);
+        assert_eq!(world.left_in_folder(), [".quarantine"], "{at}");
+        assert_eq!(world.spooled(), Vec::<String>::new(), "{at}");
+        let folders = [world.path(""), world.state(), world.state().join("rejected")];
+        let hidden = folders.iter().flat_map(|folder| names_in(folder));
+        let hidden: Vec<_> = hidden.filter(|name| name.starts_with('.')).collect();
+        assert_eq!(hidden, Vec::<String>::new(), "{at}");
+    }
+    println!("killed before each of {} changes", rounds - 1);
+    assert_eq!(end, End::Finished(0));
+    assert!(rounds > 30, "only {rounds} changes were seen");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn no_change_to_the_disk_is_one_before_which_a_kill_does_harm() {
+    let world = World::new();
+    kill_before_every_change(&world, || world.exported());
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn no_moment_of_sending_is_one_at_which_a_kill_does_harm() {
+    let receiver = Receiver::start();
+    let world = World::sending_to(&receiver.url());
+    kill_before_every_change(&world, || receiver.points());
+}
+
+/// Each request ends at the receiver or in the folder of refused ones, and in the second case its
+/// points are told of exactly once.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn no_moment_of_giving_up_is_one_at_which_a_kill_does_harm() {
+    use support::kill_points::{End, pass_killed_before};
+    use warpgauge::metrics::REJECTED_POINTS;
+
+    let receiver = Receiver::start();
+    let world = World::sending_to(&receiver.url());
+    let refusal = Answer::Refuse { status: "400 Bad Request", words: "no such unit" };
+    let (mut rounds, mut end) = (0, End::Killed);
+    while end == End::Killed {
+        receiver.always(refusal.clone());
+        end = pass_killed_before(&world, rounds);
+        if end == End::Untraceable {
+            eprintln!("skipped: this machine does not let a process trace its child");
+            return;
+        }
+        rounds += 1;
+        receiver.always(Answer::Accept);
+        // One to finish what was begun, one to tell of it.
+        world.pass_ends(0);
+        world.pass_ends(0);
+
+        let (kept, _) = receiver.kept();
+        let refused = receiver.exchanges().into_iter().filter(|one| one.answer == refusal);
+        let refused: BTreeSet<_> = refused.map(|one| one.request).collect();
+        let lost: Vec<_> = refused.into_iter().filter(|request| !kept.contains(request)).collect();
+        let points: usize =
+            lost.iter().map(|request| points::from_protobuf(request).unwrap().len()).sum();
+        let at = format!("killed before change {}", rounds - 1);
+        assert_eq!(sum(&receiver.points(), REJECTED_POINTS.name), points as u64, "{at}");
+        // The request and the receiver's words.
+        assert_eq!(names_in(&world.state().join("rejected")).len(), 2 * lost.len(), "{at}");
+        assert_eq!(world.spooled(), Vec::<String>::new(), "{at}");
+    }
+    println!("killed before each of {} changes", rounds - 1);
+    assert_eq!(end, End::Finished(65));
 }

@@ -26,10 +26,8 @@ pub(super) fn finish_giving_up(
     rejected: &Rejected,
     carried: &Carried,
 ) -> anyhow::Result<()> {
-    if carried.owed.is_empty() {
-        return Ok(());
-    }
-    for request in spool.pending()? {
+    let pending = if carried.owed.is_empty() { Vec::new() } else { spool.pending()? };
+    for request in pending {
         match carried.owed.get(&request.name) {
             Some(Owed { by: GivenUpBy::Receiver, reason, .. }) if reason == REFUSED => {
                 rejected.take(&request)?;
@@ -38,7 +36,8 @@ pub(super) fn finish_giving_up(
             None => {}
         }
     }
-    Ok(())
+    // Also of words whose request was not refused again.
+    Ok(rejected.sweep()?)
 }
 
 /// Sends what waits, oldest first, until something has to wait or the time is spent.
@@ -93,6 +92,7 @@ pub(super) fn deliver(
     }
     bound(setup, spool, carried, &mut delivery)?;
     spool.sweep()?;
+    rejected.sweep()?;
     let waiting = spool.pending()?;
     delivery.waiting_requests = waiting.len();
     delivery.waiting_bytes = waiting.iter().map(|request| request.size).sum();

@@ -50,23 +50,26 @@ impl Rejected {
     /// [`SpoolError`].
     pub fn take(&self, request: &Pending) -> Result<(), SpoolError> {
         let path = self.place_of(request);
-        fs::rename(&request.path, &path).at(&path)?;
-        self.bound()
+        fs::rename(&request.path, &path).at(&path)
     }
 
     fn place_of(&self, request: &Pending) -> PathBuf {
         self.folder.join(request.name.replace('/', "-"))
     }
 
-    /// Words go with their request: without it they are of no use.
-    fn bound(&self) -> Result<(), SpoolError> {
+    /// Keeps the folder within its bound. Words go with their request: without it they are of no use.
+    ///
+    /// # Errors
+    /// [`SpoolError`].
+    pub fn sweep(&self) -> Result<(), SpoolError> {
         let mut requests = Vec::new();
         let mut words = Vec::new();
         for entry in fs::read_dir(&self.folder).at(&self.folder)? {
             let path = entry.at(&self.folder)?.path();
             match path.extension().and_then(|extension| extension.to_str()) {
                 Some("otlp") => requests.push(path),
-                Some("txt") => words.push(path),
+                // `new`: words that a killed pass was writing.
+                Some("txt" | "new") => words.push(path),
                 _ => {}
             }
         }
@@ -102,6 +105,7 @@ mod tests {
             let pending = spool.pending().unwrap();
             let path = rejected.keep_words(&pending[0], "no such metric").unwrap();
             rejected.take(&pending[0]).unwrap();
+            rejected.sweep().unwrap();
             assert_eq!(fs::read(&path).unwrap(), [0]);
             assert_eq!(fs::read(path.with_extension("txt")).unwrap(), b"no such metric");
         }

@@ -4,6 +4,8 @@
 #![allow(dead_code, reason = "not every test file needs all of it")]
 
 pub(crate) mod fake_proc;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod kill_points;
 pub(crate) mod kills;
 pub(crate) mod points;
 pub(crate) mod publisher;

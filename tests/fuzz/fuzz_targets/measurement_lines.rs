@@ -42,4 +42,6 @@ fuzz_target!(|input: (&[u8], usize)| {
     }
     let counted = manifest::parse(file);
     assert_eq!(manifest::parse(&manifest::render(&counted)), counted);
+    let refused = manifest::parse_refused(file);
+    assert_eq!(manifest::parse_refused(&manifest::render_refused(&refused)), refused);
 });

@@ -17,7 +17,11 @@ fuzz_target!(|file: &[u8]| {
         let last = config.manual.iter().rfind(|other| other.entry.pid == line.entry.pid);
         assert_eq!(plan_for(&written, line.entry.pid), last.map(|line| line.entry.clone()));
     }
+    assert_eq!(again.manual.len(), config.manual.len());
+    assert_eq!(again.malformed.len(), config.malformed.len());
     let off = config.render(&own, false);
+    assert_eq!(RuntimeConfig::parse(&off).render(&own, false), off);
+    assert_eq!(RuntimeConfig::parse(&off).render(&own, true), written);
     for line in &config.manual {
         assert_eq!(plan_for(&off, line.entry.pid), None);
     }
