@@ -26,7 +26,8 @@ pub struct Config {
     pub monitored_pg_names: Vec<String>,
     /// `instrumentation_enabled`: `false` empties the runtime configuration.
     pub instrumentation_enabled: bool,
-    /// `functions`: what to measure.
+    /// `functions`: what to measure; occupancy alone unless more is asked for, since everything else
+    /// opens measuring windows inside the program.
     pub functions: FunctionSet,
     /// `[paths]`
     pub paths: Paths,
@@ -141,9 +142,9 @@ fn read(root: &mut Section<'_, '_>) -> Config {
     let monitored_pg_names =
         root.take_checked("monitored_pg_names", check_names).unwrap_or_default();
     let instrumentation_enabled = root.take("instrumentation_enabled").unwrap_or(true);
-    let functions = root.take_checked("functions", check_functions).unwrap_or_else(|| {
-        [Function::Instructions, Function::Occupancy, Function::Coalescence].into_iter().collect()
-    });
+    let functions = root
+        .take_checked("functions", check_functions)
+        .unwrap_or_else(|| [Function::Occupancy].into_iter().collect());
     let paths = read_paths(&mut root.section("paths"));
     let process_groups = read_groups(root);
     let export = read_export(&mut root.section("export"));
@@ -311,7 +312,7 @@ mod tests {
         let (config, faults) = Config::parse("");
         assert_eq!(faults, []);
         assert!(config.instrumentation_enabled);
-        assert_eq!(config.functions.to_string(), "0,1,2");
+        assert_eq!(config.functions.to_string(), "1");
         assert_eq!(config.paths, Paths::default());
     }
 
