@@ -229,12 +229,15 @@ fn a_flood_of_good_files_is_counted_to_the_last() {
     for _ in 0..FLOOD {
         write(siege.good_name(), "0:3\n1:50\n4:2\n");
     }
-    let pass = siege.world.pass_ends(0);
-    assert_eq!(pass.log, "");
+    // On a slow machine a pass leaves some of them for the next.
+    eventually("every file to be read", || {
+        let pass = siege.world.pass_ends(0);
+        assert_eq!(pass.report["refused"].as_array().unwrap().len(), 0, "{pass:#?}");
+        siege.world.left_in_folder().is_empty()
+    });
     let own = of_process(&siege.world.exported(), siege.sleeper.pid());
     assert_eq!(sum(&own, INSTRUCTIONS.name), 7 + 3 * FLOOD);
     assert_eq!(sum(&own, LAUNCHES.name), 1 + 2 * FLOOD);
-    assert_eq!(siege.world.left_in_folder(), Vec::<String>::new());
 }
 
 #[test]
