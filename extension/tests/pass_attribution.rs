@@ -77,15 +77,17 @@ fn a_process_that_ended_since_it_was_listed_keeps_its_measurements() {
 #[test]
 fn a_reused_pid_is_another_process_from_its_start_on() {
     let (world, proc) = fake_world();
-    fake_sleeper(&world, 100).create(&proc, 4_242);
+    // Minutes apart, so that a slow machine does not blur them.
+    fake_sleeper(&world, 1_000).create(&proc, 4_242);
     world.pass_ends(0);
     fs::remove_dir_all(proc.path("4242")).unwrap();
-    fake_sleeper(&world, 10).create(&proc, 4_242);
-    for (lines, seconds_ago) in [("0:1\n", 50), ("0:20\n", 12), ("0:300\n", 8), ("0:4000\n", 0)] {
+    fake_sleeper(&world, 500).create(&proc, 4_242);
+    for (lines, seconds_ago) in [("0:1\n", 900), ("0:20\n", 700), ("0:300\n", 300), ("0:4000\n", 0)]
+    {
         written_ago(&world.publish(4_242, lines), seconds_ago);
     }
     // From before both: nobody knows whose it was.
-    written_ago(&world.publish(4_242, "0:50000\n"), 200);
+    written_ago(&world.publish(4_242, "0:50000\n"), 2_000);
     let pass = world.pass_ends(0);
     assert_eq!(pass.report["unattributed"], 1);
     let own = of_process(&world.exported(), 4_242);
