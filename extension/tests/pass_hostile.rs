@@ -229,12 +229,15 @@ fn a_flood_of_good_files_is_counted_to_the_last() {
     for _ in 0..FLOOD {
         write(siege.good_name(), "0:3\n1:50\n4:2\n");
     }
-    let pass = siege.world.pass_ends(0);
-    assert_eq!(pass.log, "");
+    // On a slow machine a pass leaves some of them for the next.
+    eventually("every file to be read", || {
+        let pass = siege.world.pass_ends(0);
+        assert_eq!(pass.report["refused"].as_array().unwrap().len(), 0, "{pass:#?}");
+        siege.world.left_in_folder().is_empty()
+    });
     let own = of_process(&siege.world.exported(), siege.sleeper.pid());
     assert_eq!(sum(&own, INSTRUCTIONS.name), 7 + 3 * FLOOD);
     assert_eq!(sum(&own, LAUNCHES.name), 1 + 2 * FLOOD);
-    assert_eq!(siege.world.left_in_folder(), Vec::<String>::new());
 }
 
 #[test]
@@ -348,6 +351,8 @@ fn an_older_modules_file_waits_until_its_second_is_over() {
     let siege = Siege::new();
     let older = siege.folder().join(format!("{}-7f3a5c0de700-14:03:59", siege.sleeper.pid()));
     write(&older, "0:5\n1:50\n");
+    // However slow this machine, it was written a moment ago.
+    File::open(&older).unwrap().set_modified(SystemTime::now() + Duration::from_secs(60)).unwrap();
     let pass = siege.world.pass_ends(0);
     assert_eq!(pass.lines_with("x still_written,").len(), 1, "{}", pass.log);
     siege.assert_nothing_else_happened();

@@ -43,10 +43,16 @@ fn make_folder(folder: &Path, mode: u32) -> io::Result<()> {
     let mut unfinished = OsString::from(".");
     unfinished.push(name);
     unfinished.push(".new");
-    match make_and_rename(&parent.join(unfinished), folder, mode) {
+    let unfinished = parent.join(unfinished);
+    match make_and_rename(&unfinished, folder, mode) {
         // Another pass was faster.
         Err(_) if folder.is_dir() => Ok(()),
-        outcome => outcome,
+        Err(fault) => {
+            // What matters is why it could not be made.
+            let _ = fs::remove_dir(&unfinished);
+            Err(fault)
+        }
+        Ok(()) => Ok(()),
     }
 }
 
@@ -92,6 +98,15 @@ mod tests {
         fs::create_dir(root.path().join(".m.new")).unwrap();
         make_folder(&root.path().join("m"), EVERYBODYS).unwrap();
         assert_eq!(mode_of(&root.path().join("m")), 0o1777);
+        assert_eq!(root.path().read_dir().unwrap().count(), 1);
+    }
+
+    #[test]
+    fn where_a_file_stands_no_folder_is_made_and_none_is_left() {
+        let root = tempfile::tempdir().unwrap();
+        fs::File::create(root.path().join("m")).unwrap();
+        assert!(make_folder(&root.path().join("m"), EVERYBODYS).is_err());
+        assert!(make_folder(&root.path().join("m/below"), EVERYBODYS).is_err());
         assert_eq!(root.path().read_dir().unwrap().count(), 1);
     }
 

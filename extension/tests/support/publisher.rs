@@ -35,7 +35,7 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    /// Starts to publish, a file every few milliseconds: instructions, occupancies and launches.
+    /// Starts to publish, some fifty files a second: instructions, occupancies and launches.
     pub(crate) fn start(world: &World, pid: u32, seed: u64) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let folder = world.measurements();
@@ -60,7 +60,7 @@ fn publish(folder: PathBuf, pid: u32, dice: &mut Dice, stopped: &AtomicBool) -> 
         write(&unfinished, content);
         std::fs::rename(unfinished, folder.join(name)).unwrap();
         published.add(file);
-        thread::sleep(Duration::from_millis(dice.below(8)));
+        thread::sleep(Duration::from_millis(dice.below(40)));
     }
     published
 }
