@@ -46,7 +46,7 @@ pub enum Knowledge {
         mean: f64,
         /// The mean square of the distance from the mean.
         variance: f64,
-        /// How many measurements it is made of, up to [`MEMORY`].
+        /// How many measurements it is made of, up to `MEMORY`.
         weight: f64,
     },
 }
