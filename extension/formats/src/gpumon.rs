@@ -18,7 +18,7 @@
 
 mod checks;
 mod convert;
-mod line;
+pub(crate) mod line;
 mod strict;
 mod write;
 

@@ -110,6 +110,12 @@ impl<K> Interner<K> {
         self.at(handle.index)
     }
 
+    /// The text that was seen as the `index`-th, from 0; empty where there are not so many.
+    #[must_use]
+    pub fn nth(&self, index: u32) -> &str {
+        self.at(index)
+    }
+
     /// All texts in the order of first sight.
     pub fn iter(&self) -> impl Iterator<Item = (Handle<K>, &str)> {
         (0..self.len()).map(|index| (self.handle(index), self.at(index)))

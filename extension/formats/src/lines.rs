@@ -6,7 +6,7 @@ use memchr::memchr;
 
 /// Longest line that is read; longer ones are passed over and named. A batch of 2,048 rows is a
 /// tenth of a megabyte.
-pub const LONGEST_LINE: usize = 16 << 20;
+pub const LONGEST_LINE: usize = 4 << 20;
 
 const FIRST_BUFFER: usize = 256 << 10;
 

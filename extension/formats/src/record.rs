@@ -148,18 +148,6 @@ impl<'a> Field<'a> for bool {
     }
 }
 
-/// A value of any type, as it is written.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Raw<'a>(pub(crate) &'a str);
-
-impl<'a> Field<'a> for Raw<'a> {
-    const EXPECTED: &'static str = "a value";
-
-    fn read(reader: &mut Reader<'a>) -> json::Result<Option<Self>> {
-        reader.skip().map(|value| Some(Self(value)))
-    }
-}
-
 /// Extents as `[x,y,z]` or, from later producers, as `"(x,y,z)"`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Extents {

@@ -127,6 +127,11 @@ impl<'b> Object<'b> {
         self
     }
 
+    /// Closes the object and the line that it is.
+    pub fn close_line(self) {
+        self.out.extend_from_slice(b"}\n");
+    }
+
     /// Closes the object.
     pub fn close(self) {
         self.out.push(b'}');
