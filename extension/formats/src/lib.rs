@@ -15,6 +15,7 @@ pub mod finding;
 pub mod gpu_flight;
 pub mod gpumon;
 pub mod interner;
+pub mod join;
 pub mod json;
 pub mod lines;
 pub mod loss;
