@@ -319,6 +319,15 @@ pub struct System<'a> {
     pub devices: Vec<Device<'a>>,
 }
 
+impl Profile<'_> {
+    /// Whether the function's name, `function@file`, tells this file already.
+    #[must_use]
+    pub fn is_in_function(&self, file: &str) -> bool {
+        let function = self.function.as_deref().unwrap_or_default();
+        function.strip_suffix(file).is_some_and(|rest| rest.ends_with('@'))
+    }
+}
+
 impl Kernel<'_> {
     /// The same kernel with texts of its own.
     #[must_use]

@@ -116,6 +116,12 @@ impl<K> Interner<K> {
         self.at(index)
     }
 
+    /// How many bytes all texts have together.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// All texts in the order of first sight.
     pub fn iter(&self) -> impl Iterator<Item = (Handle<K>, &str)> {
         (0..self.len()).map(|index| (self.handle(index), self.at(index)))

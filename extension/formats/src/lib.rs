@@ -20,4 +20,6 @@ pub mod json;
 pub mod lines;
 pub mod loss;
 mod record;
+#[cfg(feature = "parquet")]
+pub mod tables;
 pub mod time;

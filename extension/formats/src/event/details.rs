@@ -48,6 +48,30 @@ pub struct KernelDetails<'a> {
 }
 
 impl KernelDetails<'_> {
+    /// Details that tell nothing.
+    pub(crate) const NONE: KernelDetails<'static> = KernelDetails {
+        correlation: None,
+        grid: None,
+        block: None,
+        static_shared_bytes: None,
+        local_bytes: None,
+        const_bytes: None,
+        occupancy: None,
+        register_occupancy: None,
+        shared_memory_occupancy: None,
+        warp_occupancy: None,
+        block_occupancy: None,
+        limiting_resource: None,
+        max_active_blocks: None,
+        local_total_bytes: None,
+        local_bytes_per_thread: None,
+        cache_config_requested: None,
+        cache_config_executed: None,
+        shared_executed_bytes: None,
+        scope_path: None,
+        stack: None,
+    };
+
     /// The same details with texts of their own.
     #[must_use]
     pub fn into_owned(self) -> KernelDetails<'static> {

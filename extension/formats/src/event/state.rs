@@ -1,6 +1,6 @@
 //! The state of the host and of its devices at one moment.
 
-use super::Text;
+use super::{Text, keep_some};
 
 /// The host at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -81,4 +81,22 @@ pub struct StaticDevice<'a> {
     pub multiprocessors: Option<i64>,
     /// Threads of a warp.
     pub warp_size: Option<i64>,
+}
+
+impl Device<'_> {
+    /// The same state with texts of its own.
+    #[must_use]
+    pub fn into_owned(self) -> Device<'static> {
+        let (name, uuid) = (keep_some(self.name), keep_some(self.uuid));
+        Device { name, uuid, vendor: keep_some(self.vendor), ..self }
+    }
+}
+
+impl StaticDevice<'_> {
+    /// The same device with texts of its own.
+    #[must_use]
+    pub fn into_owned(self) -> StaticDevice<'static> {
+        let (name, uuid) = (keep_some(self.name), keep_some(self.uuid));
+        StaticDevice { name, uuid, vendor: keep_some(self.vendor), ..self }
+    }
 }

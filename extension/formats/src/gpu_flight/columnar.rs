@@ -437,11 +437,7 @@ impl Writing<'_> {
         let metric = self.some_id(Type::Profile, Kind::Metric, sample.metric.as_deref());
         let scope = self.some_id(Type::Profile, Kind::ScopeName, sample.scope.as_deref());
         // A function's name ends with its file, so that only another one has to be told.
-        let in_function = |file: &&str| {
-            let function = sample.function.as_deref().unwrap_or_default();
-            !function.strip_suffix(file).is_some_and(|rest| rest.ends_with('@'))
-        };
-        let file = sample.source_file.as_deref().filter(in_function);
+        let file = sample.source_file.as_deref().filter(|file| !sample.is_in_function(file));
         let file = self.some_id(Type::Profile, Kind::SourceFile, file);
         let line = sample.source_line.filter(|line| *line != 0);
         self.row(
