@@ -111,6 +111,9 @@ impl Reader {
         if source.pid.is_some() && session.source.pid.is_none() {
             session.source = source.clone().into_owned();
         }
+        if !session.is_new_bound(&what) {
+            return Ok(());
+        }
         match &mut what {
             What::Scope(scope) => session.scopes.note(scope),
             What::Profile(sample) => sample.scope_ended = session.scopes.had_ended(sample),

@@ -1,11 +1,11 @@
 //! What a reader remembers of a session.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::dictionary::Dictionaries;
 use super::rows::Type;
 use super::seen::Seen;
-use crate::event::{Phase, Profile, Scope, Source};
+use crate::event::{Phase, Profile, Scope, Source, What};
 use crate::time::Timestamp;
 
 /// Most scope names whose times are kept.
@@ -18,6 +18,7 @@ pub(super) struct Session {
     pub(super) source: Source<'static>,
     pub(super) seen: SeenBatches,
     pub(super) scopes: ScopeTimes,
+    bounds: HashSet<(bool, Timestamp)>,
 }
 
 /// The batches that have been counted.
@@ -34,6 +35,21 @@ struct Times {
     open: i64,
     last_begin: Option<Timestamp>,
     last_end: Option<Timestamp>,
+}
+
+impl Session {
+    /// Whether the session's beginning or end comes for the first time: each channel has both.
+    pub(super) fn is_new_bound(&mut self, what: &What<'_>) -> bool {
+        let bound = match what {
+            What::Start(start) => (true, start.time),
+            What::End(time) => (false, *time),
+            _ => return true,
+        };
+        if self.bounds.len() >= MOST_SCOPES {
+            self.bounds.clear();
+        }
+        self.bounds.insert(bound)
+    }
 }
 
 impl SeenBatches {
