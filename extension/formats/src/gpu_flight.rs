@@ -60,6 +60,3 @@ impl Channel {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,6 @@
 //! A line becomes an event of the model.
 
-use super::TYPES;
+use super::{Mode, TYPES};
 use super::line::{DeviceEntry, GpumonLine, HostEntry, MemoryEntry};
 use crate::event::{
     Device, Dim3, Event, Host, Kernel, Phase, Sampling, Scope, Source, Start, System, Text, What,
@@ -12,6 +12,7 @@ use crate::time::{Span, Timestamp};
 /// The event that a line tells, or `None` where it tells none; the sink then knows why.
 pub(super) fn event<'a>(
     number: u64,
+    mode: Mode,
     line: &mut GpumonLine<'a>,
     sink: &mut dyn Sink,
 ) -> Option<Event<'a>> {
@@ -20,7 +21,7 @@ pub(super) fn event<'a>(
         Slot::Wrong(found) => return refuse(number, sink, "type", TYPES, found),
         Slot::Absent => return refuse(number, sink, "type", TYPES, "nothing"),
     };
-    let mut take = Take { number, kind: &kind, sink, refused: false };
+    let mut take = Take { number, mode, kind: &kind, sink, refused: false };
     let needs_pid = !kind.starts_with("system_");
     let what = match kind.as_ref() {
         "init" => What::Start(start(line, &mut take)),
@@ -234,6 +235,7 @@ fn host(slot: &mut Slot<'_, HostEntry<'_>>, take: &mut Take<'_>) -> Option<Host>
 /// there refuses the line; the value that is then returned is never used.
 struct Take<'s> {
     number: u64,
+    mode: Mode,
     kind: &'s str,
     sink: &'s mut dyn Sink,
     refused: bool,
@@ -243,6 +245,18 @@ impl Take<'_> {
     fn refuse(&mut self, field: &str, expected: &'static str, found: &str) {
         self.refused = true;
         self.sink.finding(Finding::refused(self.number, field, expected, found));
+    }
+
+    /// A number that no event can hold. The schema allows it.
+    fn beyond(&mut self, field: &str, found: &str) {
+        const EXPECTED: &str = "less than 2^63";
+        match self.mode {
+            Mode::Tolerant => self.refuse(field, EXPECTED, found),
+            Mode::Strict => {
+                self.refused = true;
+                self.suspect(field, EXPECTED, found);
+            }
+        }
     }
 
     fn suspect(&mut self, field: &str, expected: &'static str, found: &str) {
@@ -258,7 +272,7 @@ impl Take<'_> {
         match slot {
             Slot::Is(value) if value.is_negative() => self.refuse(field, EXPECTED, "a negative number"),
             Slot::Is(Whole::Fits(value)) => return *value,
-            Slot::Is(Whole::Beyond(number)) => self.refuse(field, "less than 2^63", number.as_str()),
+            Slot::Is(Whole::Beyond(number)) => self.beyond(field, number.as_str()),
             Slot::Wrong(found) => self.refuse(field, EXPECTED, found),
             Slot::Absent => self.refuse(field, EXPECTED, "nothing"),
         }
@@ -315,7 +329,7 @@ impl Take<'_> {
             Slot::Absent => self.refuse(field, Extents::EXPECTED, "nothing"),
             Slot::Is(extents) => match extents.fits() {
                 Some(extents) => return extents,
-                None => self.refuse(field, "less than 2^63", "a larger number"),
+                None => self.beyond(field, "a larger number"),
             },
         }
         [0; 3]
