@@ -19,7 +19,6 @@ use crate::time::{Span, Timestamp};
 /// A text that borrows where it can.
 pub type Text<'a> = Cow<'a, str>;
 
-
 /// One thing that happened, and whose it is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event<'a> {

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::{
-    Copy, Device, Event, Kernel, KernelDetails, Profile, Sampling, Scope, Source, Start, StaticDevice, System,
-    Text, What,
+    Copy, Device, Event, Kernel, KernelDetails, Profile, Sampling, Scope, Source, Start,
+    StaticDevice, System, Text, What,
 };
 
 /// Keeps a text for longer than its line.

@@ -77,7 +77,8 @@ pub(crate) fn fixture(path: &str) -> Vec<u8> {
 
 /// What a gpumon log tells.
 pub(crate) fn gpumon(mode: Mode, log: &[u8]) -> Collected {
-    let (mut collected, mut reader, mut lines) = (Collected::default(), gpumon::Reader::new(mode), Lines::new(log));
+    let (mut collected, mut reader, mut lines) =
+        (Collected::default(), gpumon::Reader::new(mode), Lines::new(log));
     while let Some(line) = lines.next().unwrap() {
         reader.line(line.number, line.bytes, &mut collected);
     }

@@ -46,9 +46,15 @@ fn what_later_producers_write_is_understood_where_the_schema_refuses_it() {
     let lines: Vec<_> = tolerant.events.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [3, 4, 5, 6]);
     let kernel = &tolerant.kernels()[0];
-    assert_eq!((kernel.name.as_ref(), kernel.grid, kernel.dynamic_shared_bytes), ("k", Some([1; 3]), Some(0)));
+    assert_eq!(
+        (kernel.name.as_ref(), kernel.grid, kernel.dynamic_shared_bytes),
+        ("k", Some([1; 3]), Some(0))
+    );
     assert_eq!(tolerant.unknown_names(), ["scope_begin.memory.x"]);
-    assert_eq!(tolerant.refused(), [(1, "app"), (2, "grid"), (7, "pid"), (8, "type"), (9, ""), (10, "")]);
+    assert_eq!(
+        tolerant.refused(),
+        [(1, "app"), (2, "grid"), (7, "pid"), (8, "type"), (9, ""), (10, "")]
+    );
 }
 
 #[test]
@@ -70,7 +76,11 @@ fn a_real_log_is_valid_by_the_schema_and_tells_its_devices_only_in_tolerant_mode
     let strict = gpumon(Mode::Strict, &log);
     assert_eq!((strict.said(), strict.events.len()), (vec![], 25));
     assert!(strict.scopes().iter().all(|scope| scope.devices.is_empty()));
-    assert!(strict.unknown_names().iter().all(|name| name.ends_with(".devices")), "{:?}", strict.unknown);
+    assert!(
+        strict.unknown_names().iter().all(|name| name.ends_with(".devices")),
+        "{:?}",
+        strict.unknown
+    );
     assert_eq!(strict.unknown.len(), 23, "nothing is dropped in silence");
     let tolerant = gpumon(Mode::Tolerant, &log);
     assert_eq!((tolerant.said(), tolerant.unknown_names()), (vec![], vec![]));
@@ -131,7 +141,9 @@ fn what_does_not_add_up_is_said_and_taken_all_the_same() {
 
 #[test]
 fn nested_scopes_of_one_name_are_paired_innermost_first() {
-    let line = |kind: &str, time: i64| format!(r#"{{"type":"{kind}","pid":1,"app":"a","name":"s","ts_ns":{time}}}"#);
+    let line = |kind: &str, time: i64| {
+        format!(r#"{{"type":"{kind}","pid":1,"app":"a","name":"s","ts_ns":{time}}}"#)
+    };
     let log = [("scope_begin", 1), ("scope_begin", 2), ("scope_end", 3), ("scope_end", 4)];
     let log = log.map(|(kind, time)| line(kind, time)).join("\n");
     let read = gpumon(Mode::Tolerant, log.as_bytes());
@@ -154,7 +166,10 @@ fn a_number_beyond_64_bits_is_valid_by_the_schema_and_gives_no_event() {
     for (mode, refused) in [(Mode::Strict, vec![]), (Mode::Tolerant, vec![(1, "pid")])] {
         let read = gpumon(mode, log);
         assert_eq!(read.events.len(), 0, "there is no such pid, and none is invented");
-        assert_eq!(read.said(), ["line 1: pid: expected less than 2^63, found 99999999999999999999"]);
+        assert_eq!(
+            read.said(),
+            ["line 1: pid: expected less than 2^63, found 99999999999999999999"]
+        );
         assert_eq!(read.refused(), refused);
     }
 }

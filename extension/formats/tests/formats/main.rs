@@ -15,6 +15,7 @@ mod gpumon_logs;
 mod gpumon_schema;
 mod model;
 mod round_trips;
-mod stand_alone;
 #[cfg(feature = "parquet")]
-#[cfg(any())] mod session_hour;
+#[cfg(any())]
+mod session_hour;
+mod stand_alone;
