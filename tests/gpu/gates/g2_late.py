@@ -2,12 +2,12 @@
 
 import time
 
-from analytic import instructions, model
+from analytic import instructions
 from injected import Run, Tools
 from verdict import Verdict, within
 
 QUESTION = "Can we attach late, when the context exists and kernels run?"
-SECONDS = 40
+SECONDS = 30
 # One polling interval of a second, one flush of a second, and a second of grace.
 LATEST_SECONDS = 3.0
 
@@ -30,7 +30,7 @@ def attach_late(tools: Tools, verdict: Verdict, user: int | None = None) -> None
         report = run.finish(25)
         published = run.published(skip_files=complete)
         verdict.notes.extend(run.said())
-    counts = model(tools.module, tools.cuobjdump)
+    counts = tools.counts()
     launches = sum(shape["launches"] for shape in report["shapes"])
     expected = sum(instructions(counts[shape["kernel"]], shape) for shape in report["shapes"])
     found = published.instructions
