@@ -58,4 +58,7 @@ def gate(tools: Tools, verdict: Verdict) -> None:
             costs["occupancy"] <= LIMITS["occupancy"],
             costs["all"] <= LIMITS["all"],
         ]
+    if tools.dry_run:
+        verdict.notes.append("a stand-in's kernels take no time: what they cost says nothing")
+        findings = [None]
     verdict.decide(*findings)
