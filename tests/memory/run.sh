@@ -56,7 +56,7 @@ valgrind_() {
     if [ "${1:-}" = --quick ]; then
         cases no ends -- launches_are_published_when_another_thread_calls_exit_at_once a_forked_child
         cases full graphs launches sampling -- every_kernel_of_a_graph a_launch_in_clusters \
-            many_threads_lose_no_launch functions_are_measured_in_any_combination \
+            many_threads_lose_no_launch constant_kernels_are_counted_without_an_error \
             a_kernel_that_gets_the_handle_of_an_unloaded_one
         return
     fi

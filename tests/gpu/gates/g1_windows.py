@@ -14,11 +14,11 @@ QUESTION = "Do windows work again and again in one process?"
 SECONDS = 70
 SECONDS_OF_A_MODE = 30
 WINDOWS_OF_A_MODE = 500
-# Launch shapes of each kernel. A shape is measured again after 0.06 s, 0.12 s and so on, some eight
+# Launch shapes of each kernel. A shape is measured again after 0.04 s, 0.08 s and so on, some eight
 # times in the run; all of them come by between two windows.
-VARIANTS = 50
-RATE = 5000
-WINDOW_INTERVAL = 0.03
+VARIANTS = 100
+RATE = 10_000
+WINDOW_INTERVAL = 0.02
 BLOCK = 256
 
 
