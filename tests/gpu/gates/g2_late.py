@@ -8,8 +8,9 @@ from verdict import Verdict, within
 
 QUESTION = "Can we attach late, when the context exists and kernels run?"
 SECONDS = 30
-# One polling interval of a second, one flush of a second, and a second of grace.
-LATEST_SECONDS = 3.0
+# A polling interval until the library sees that it is listed, a window's interval, and a flush
+# until the health file says so, each a second; and half of one of grace.
+LATEST_SECONDS = 3.5
 
 
 def attach_late(tools: Tools, verdict: Verdict, user: int | None = None) -> None:
