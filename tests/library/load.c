@@ -77,6 +77,11 @@ int main(int count, char **words) {
         fprintf(stderr, "load: expected LIBRARY EMPTY\n");
         return 1;
     }
+    // libcuda.so.1 needs these, so where the driver loads a library they are there.
+    static const char *const drivers[] = {"libdl.so.2", "libpthread.so.0"};
+    for (size_t index = 0; index < sizeof drivers / sizeof *drivers; ++index) {
+        dlopen(drivers[index], RTLD_NOW | RTLD_LOCAL);
+    }
     for (int round = 0; round < ROUNDS; ++round) {
         empty[round] = in_a_child(words[2]);
         ours[round] = in_a_child(words[1]);
