@@ -136,7 +136,7 @@ fn set(setup: &Setup, pid: u32, functions: &str, out: &mut dyn Write) -> anyhow:
     };
     change(setup, |config, listing| {
         config.set(Entry { pid, functions, unknown: Vec::new() });
-        listing.join([listed_process(&process, None)]);
+        listing.join([listed_process(&process, None, None)]);
     })?;
     writeln!(
         out,
