@@ -326,3 +326,61 @@ fn a_preview_changes_nothing_in_a_container_either() {
     assert_eq!(names_in(&ship.folder(A)), ["measurements"]);
     assert_eq!(ship.left_in(A).len(), 1);
 }
+
+#[test]
+fn check_says_which_folders_have_no_container_and_which_containers_no_folder() {
+    let ship = Ship::new();
+    ship.folder(A);
+    ship.folder("long-gone");
+    ship.stranger(Some(A)).create(&ship.proc, 4_242);
+    ship.sleeper(Some(B)).create(&ship.proc, 5_151);
+    let about_containers = || -> Vec<String> {
+        let check = ship.world.run(&["check", "--offline", "--json"]);
+        let remarks = check.report.as_array().unwrap().iter();
+        let about = remarks.filter(|remark| remark["about"] == "paths.containers");
+        about.map(|remark| format!("{}: {}", remark["level"], remark["message"])).collect()
+    };
+    let said = about_containers();
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[0].contains("1 folders with a running container"), "{said:?}");
+    assert!(said[1].contains("1 folders match no running container, long-gone"), "{said:?}");
+    assert!(said[2].contains(&format!("process 5151 in {B} is one")), "{said:?}");
+
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    fs::set_permissions(ship.world.path("containers"), open).unwrap();
+    assert!(about_containers()[0].contains("chmod 755"));
+    fs::remove_dir_all(ship.world.path("containers")).unwrap();
+    assert_eq!(about_containers(), [""; 0]);
+}
+
+#[test]
+fn control_looks_a_containers_pids_up_inside() {
+    let ship = Ship::new();
+    ship.folder(A);
+    ship.stranger(Some(A)).inside(&[7]).create(&ship.proc, 4_242);
+    ship.world.pass_ends(0);
+    let control = |words: &[&str]| {
+        ship.world.run(&[&["control", "--json", "--container", A], words].concat())
+    };
+    assert_eq!(control(&["set", "7", "occupancy"]).code(), Some(0));
+    assert_eq!(ship.plan(Some(A), 7).as_deref(), Some("7:1"));
+    assert_eq!(ship.plan(None, 7), None);
+    let shown = control(&["show"]).report;
+    assert_eq!(shown["entries"][0]["running"], true, "{shown}");
+    assert_eq!(control(&["lint"]).code(), Some(0));
+    // Also what it publishes before the next pass.
+    ship.publish(A, 7, "0:7\n");
+    ship.world.pass_ends(0);
+    assert_eq!(ship.instructions_of(4_242), 7);
+    assert_eq!(control(&["unset", "7"]).code(), Some(0));
+    assert_eq!(ship.plan(Some(A), 7), None);
+
+    let refused = |words: &[&str], because: &str| {
+        let refused = ship.world.run(&[&["control"], words].concat());
+        assert_eq!(refused.code(), Some(2), "{refused:#?}");
+        assert!(refused.log.contains(because), "{}", refused.log);
+    };
+    refused(&["--container", A, "set", "4242", "1"], "no process 4242 in the container");
+    refused(&["--container", B, "set", "7", "1"], "holds no folder bbbb");
+    refused(&["set", "4242", "1"], &format!("--container {A} set 7"));
+}
