@@ -165,8 +165,7 @@ impl Containers {
                 }
             };
             let path = &self.path;
-            self.refused
-                .note(refusal.reason(), || format!("{}/{}", path.display(), shown(name)));
+            self.refused.note(refusal.reason(), || format!("{}/{}", path.display(), shown(name)));
         }
         Ok(())
     }
@@ -257,13 +256,7 @@ impl Container {
             }
             let folder = Folder::open_in(&self.fd, UNFINISHED, self.path.join(UNFINISHED))?;
             fchmod(folder.fd(), EVERYBODYS)?;
-            renameat2(
-                &self.fd,
-                UNFINISHED,
-                &self.fd,
-                MEASUREMENTS,
-                RenameFlags::RENAME_NOREPLACE,
-            )
+            renameat2(&self.fd, UNFINISHED, &self.fd, MEASUREMENTS, RenameFlags::RENAME_NOREPLACE)
         };
         make().map_err(|fault| ContainerError::new(self.path.join(MEASUREMENTS), fault))
     }

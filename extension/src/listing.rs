@@ -143,6 +143,15 @@ impl Listing {
         &self.processes
     }
 
+    /// The container folders of those that have one, by pid and start.
+    #[must_use]
+    pub fn folders(&self) -> HashMap<(u32, u64), &str> {
+        let processes = self.processes.iter();
+        processes
+            .filter_map(|process| Some((process.identity(), process.folder.as_deref()?)))
+            .collect()
+    }
+
     /// Whether a person's line that names a process is about the one that started then, and not
     /// about an earlier one under the same number, `is_numbered` being what tells the processes
     /// under it. The pass that finds a process gone drops its line; so a line that stands after
@@ -182,6 +191,9 @@ impl ListedProcess {
 
     fn meet_again(&mut self, mut now: Self) {
         now.created_ns = self.created_ns;
+        // Nobody leaves a container; but one that is ending does not say any more where it was.
+        now.container_id = now.container_id.or(self.container_id.take());
+        now.pod_uid = now.pod_uid.or(self.pod_uid.take());
         now.uids.extend(&self.uids);
         now.uids.sort_unstable();
         now.uids.dedup();

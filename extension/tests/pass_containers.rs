@@ -197,6 +197,21 @@ fn what_a_container_published_last_is_counted_after_its_end() {
 }
 
 #[test]
+fn a_process_that_is_ending_and_in_no_control_group_any_more_keeps_its_folder() {
+    let ship = Ship::new();
+    ship.folder(A);
+    ship.sleeper(Some(A)).inside(&[1]).create(&ship.proc, 4_242);
+    ship.world.pass_ends(0);
+    ship.publish(A, 1, "0:7\n");
+    ship.proc.write("4242/cgroup", "1:name=systemd:/\n0::/\n");
+    ship.world.pass_ends(0);
+    let points = of_process(&ship.world.exported(), 4_242);
+    assert_eq!(sum(&points, INSTRUCTIONS.name), 7);
+    assert_eq!(points[0].resource["container.id"], A);
+    assert_eq!(ship.plan(Some(A), 1).as_deref(), Some("1:1"));
+}
+
+#[test]
 fn a_persons_line_in_a_container_means_the_process_inside() {
     let ship = Ship::new();
     for folder in [A, B] {

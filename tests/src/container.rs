@@ -65,12 +65,11 @@ impl Container {
 impl Drop for Container {
     fn drop(&mut self) {
         // A process that was killed leaves its control group a moment later.
-        let removed = eventually("the control group is empty", || {
-            match fs::remove_dir(&self.cgroup) {
+        let removed =
+            eventually("the control group is empty", || match fs::remove_dir(&self.cgroup) {
                 Err(fault) if fault.kind() == io::ErrorKind::ResourceBusy => Ok(None),
                 outcome => Ok(Some(outcome?)),
-            }
-        });
+            });
         if let Err(fault) = removed {
             eprintln!("{}: {fault}", self.cgroup.display());
         }
@@ -83,7 +82,8 @@ fn hierarchy(mounts: &str) -> Option<&Path> {
         mounts.lines().find_map(|line| {
             let mut fields = line.split(' ');
             let (_, path) = (fields.next()?, fields.next()?);
-            let fits = fields.next()? == kind && fields.next()?.split(',').any(|o| o.starts_with(option));
+            let fits =
+                fields.next()? == kind && fields.next()?.split(',').any(|o| o.starts_with(option));
             fits.then(|| Path::new(path))
         })
     };

@@ -26,6 +26,13 @@ pub struct Place<'p> {
 }
 
 impl Place<'_> {
+    /// Whether nothing is known; so it is of a process that is ending, too, since that has left its
+    /// control group already (cgroups(7), version 1).
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// The names that a folder for it may have, the most telling first.
     fn names(&self) -> impl Iterator<Item = String> {
         let id = self.container_id;

@@ -31,7 +31,8 @@ impl Container {
         // What is no file is not even opened: opening a device may act on it.
         match fstatat(&self.fd, RUNTIME_CONFIG, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Ok(stat)
-                if SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT != SFlag::S_IFREG => {
+                if SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT != SFlag::S_IFREG =>
+            {
                 return Err(self.of_runtime_config(io::Error::other("is no regular file")));
             }
             Err(Errno::ENOENT) => return Ok(None),

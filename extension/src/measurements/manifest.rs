@@ -92,11 +92,7 @@ fn section(out: &mut Vec<u8>, folder: &Option<String>, end: u8) {
     }
 }
 
-fn parse_sections<T>(
-    text: &[u8],
-    end: u8,
-    entry: impl Fn(&[u8]) -> Option<T>,
-) -> ByFolder<T> {
+fn parse_sections<T>(text: &[u8], end: u8, entry: impl Fn(&[u8]) -> Option<T>) -> ByFolder<T> {
     let mut folders = ByFolder::new();
     // `None` while nobody can tell which folder is meant.
     let mut current = Some(None);
@@ -222,7 +218,8 @@ mod tests {
     #[test]
     fn a_folder_that_cannot_be_is_left_out_with_all_that_lies_in_it() {
         let text = b"1 2 3 1-1-1\n/..\n1 2 3 2-2-2\n/a/b\n1 2 3 3-3-3\n/c\n1 2 3 4-4-4\n";
-        let found: Vec<_> = parse(text).into_iter().map(|(folder, files)| (folder, files.len())).collect();
+        let found: Vec<_> =
+            parse(text).into_iter().map(|(folder, files)| (folder, files.len())).collect();
         assert_eq!(found, [(None, 1), (Some("c".to_owned()), 1)]);
     }
 

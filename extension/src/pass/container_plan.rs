@@ -115,7 +115,8 @@ impl ContainerPlan {
         }
         let old = container.read_runtime_config().map_err(of_file)?;
         let mut config = RuntimeConfig::parse(old.as_deref().unwrap_or_default());
-        let shown = |number| format!("{}/{name}/runtime.conf:{number}", containers.path().display());
+        let shown =
+            |number| format!("{}/{name}/runtime.conf:{number}", containers.path().display());
         if let Some(first) = config.malformed.first() {
             let count = config.malformed.len() as u64;
             applied.refused.note_many(Refusal::MalformedLine.reason(), count, || {

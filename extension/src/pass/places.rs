@@ -180,9 +180,12 @@ impl Places<'_> {
             };
             let path = folder.path().display();
             match quarantine::put_away(folder, names.iter().map(AsRef::as_ref)) {
-                Ok(stay) => faults.note_many("refused entries cannot be moved away", stay, || path.to_string()),
+                Ok(stay) => faults
+                    .note_many("refused entries cannot be moved away", stay, || path.to_string()),
                 Err(fault) => {
-                    faults.note("quarantine unusable", || format!("{path}/{}: {fault}", quarantine::NAME));
+                    faults.note("quarantine unusable", || {
+                        format!("{path}/{}: {fault}", quarantine::NAME)
+                    });
                 }
             }
         }

@@ -45,7 +45,10 @@ impl Planned {
         outcome.listed += applied.listed;
         outcome.changed |= applied.changed;
         outcome.remarks.extend(applied.dropped.iter().map(|(reason, skip)| {
-            format!("containers: {} lines by hand dropped, {reason}, the first: {}", skip.count, skip.example)
+            format!(
+                "containers: {} lines by hand dropped, {reason}, the first: {}",
+                skip.count, skip.example
+            )
         }));
         refused.merge(applied.refused);
     }
@@ -110,9 +113,15 @@ pub(super) fn plan(
     let mut alive = Vec::new();
     let mut own = Vec::new();
     let mut of_containers = BTreeMap::<_, Vec<_>>::new();
+    let folders_before = listing.folders();
     for group in &resolution.groups {
         for process in &group.processes {
-            let folder = containers.folder_of(&place_of(process));
+            let place = place_of(process);
+            let folder = containers.folder_of(&place).or_else(|| {
+                // Its last files lie where it was.
+                let before = folders_before.get(&(process.id.pid, process.id.start_ticks))?;
+                containers.names().get(*before).map(String::as_str).filter(|_| place.is_unknown())
+            });
             alive.push(listed_process(process, Some(&group.name), folder));
             let (pid, group) = (process.namespace_pid, group.name.clone());
             let line = OwnLine { pid, functions: *functions, group };

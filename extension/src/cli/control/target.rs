@@ -36,7 +36,9 @@ impl<'s> Target<'s> {
                 let path = containers.path().display();
                 Err(match names.is_empty() {
                     true => format!("{path} holds no container's folder"),
-                    false => format!("{path} holds no folder {name}; it holds {}", names.join(", ")),
+                    false => {
+                        format!("{path} holds no folder {name}; it holds {}", names.join(", "))
+                    }
                 })
             }
             _ => Ok(Self { setup, containers, container }),
