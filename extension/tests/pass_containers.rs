@@ -328,6 +328,31 @@ fn more_folders_than_a_pass_serves_are_counted_and_the_rest_is_served() {
 }
 
 #[test]
+fn a_container_that_floods_its_folder_keeps_no_other_one_waiting_and_loses_nothing() {
+    const FILES: u32 = 10_005;
+    let ship = Ship::new();
+    for (id, inside, pid) in [(A, 7, 4_242), (B, 8, 5_151)] {
+        ship.folder(id);
+        ship.sleeper(Some(id)).inside(&[inside]).create(&ship.proc, pid);
+    }
+    for _ in 0..FILES {
+        ship.publish(A, 7, "0:1\n");
+    }
+    ship.publish(B, 8, "0:7\n");
+    let pass = ship.world.pass_ends(0);
+    assert_eq!(ship.instructions_of(5_151), 7);
+    assert!(!pass.lines_with("left for a later pass").is_empty(), "{}", pass.log);
+    assert!(!ship.left_in(A).is_empty());
+    // How many a pass reads in its second depends on the machine.
+    while !ship.left_in(A).is_empty() {
+        let before = ship.left_in(A).len();
+        ship.world.pass_ends(0);
+        assert!(ship.left_in(A).len() < before);
+    }
+    assert_eq!(ship.instructions_of(4_242), u64::from(FILES));
+}
+
+#[test]
 fn a_preview_changes_nothing_in_a_container_either() {
     let ship = Ship::new();
     ship.folder(A);
