@@ -13,6 +13,10 @@ use crate::container::Container;
 use crate::wait::{PATIENCE, eventually};
 use crate::world::World;
 
+/// Words to put before every host program, such as `valgrind --error-exitcode=99`: a checker that
+/// takes the program's pid and exits as the program does. `tests/memory/run.sh` sets it.
+const RUN_UNDER: &str = "WARPGAUGE_TESTS_RUN_UNDER";
+
 /// A host program that is not running yet.
 #[derive(Debug)]
 pub struct Host<'world> {
@@ -24,7 +28,9 @@ pub struct Host<'world> {
 impl<'world> Host<'world> {
     pub(crate) fn new(world: &'world World, arguments: &[&str]) -> Self {
         let artifacts = world.artifacts();
-        let mut words = vec![artifacts.host.clone().into_os_string()];
+        let under = std::env::var(RUN_UNDER).unwrap_or_default();
+        let mut words: Vec<OsString> = under.split_whitespace().map(OsString::from).collect();
+        words.push(artifacts.host.clone().into_os_string());
         words.extend(arguments.iter().map(OsString::from));
         let host = Self { world, words, environment: Vec::new() };
         // Intervals as short as the instrument allows.
