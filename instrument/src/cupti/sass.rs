@@ -10,11 +10,10 @@
 //! Nothing here is called before a process is listed for a function that needs it.
 #![allow(unsafe_code, reason = "CUPTI is a C library")]
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char};
 use std::ptr;
 
-use nix::libc;
-
+use crate::cupti::record_names;
 use crate::cupti::sass_types::{
     ChipNameParams, DataPropertiesParams, DeviceSupportedParams, DisableParams, EnableParams,
     FlushParams, GRANULARITY_GPU, InitializeParams, InstanceValue, MetricConfig, MetricDetails,
@@ -320,10 +319,9 @@ impl Sass {
         };
         // SAFETY: there is room for as many records and values as CUPTI asked for.
         let code = unsafe { (self.flush)(&raw mut params) };
-        for record in &data {
-            // SAFETY: null, or a name that CUPTI allocated for us to free; nobody else has it.
-            unsafe { libc::free(record.functionName.cast_mut().cast::<c_void>()) };
-        }
+        let names = data.iter().map(|record| record.functionName.cast_mut().cast()).collect();
+        // SAFETY: what CUPTI allocated for us to free is nobody else's.
+        unsafe { record_names::free(names) };
         SassCall::FlushData.checked(code)?;
         for value in &values {
             each(value.metricId, value.value);
