@@ -148,7 +148,7 @@ pub fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
         return Err(not_a_file());
     }
     let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes)?;
+    (&*file).take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         let what = format!("larger than {limit} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));

@@ -1,5 +1,6 @@
-//! Files that are opened in somebody else's process: never under the numbers 0, 1 and 2.
+//! Files that are opened in somebody else's process.
 //!
+//! Never under the numbers 0, 1 and 2: [`open_above_standard`].
 //! A program may have closed its standard streams and still write to them, to no effect. A file of
 //! ours that got such a number would take what the program prints. So the free ones among them are
 //! taken first, by descriptors that nobody can read or write (`O_PATH`, open(2)): to the program
@@ -8,7 +9,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use nix::fcntl::{OFlag, open};
@@ -22,9 +26,41 @@ const STANDARD: std::ops::RangeInclusive<i32> = 0..=2;
 ///
 /// # Errors
 /// What the system says.
-pub fn open_above_standard(options: &OpenOptions, path: &Path) -> io::Result<File> {
+pub fn open_above_standard(options: &OpenOptions, path: &Path) -> io::Result<OurFile> {
     let _placeholders = Placeholders::take();
-    options.open(path)
+    let file = ManuallyDrop::new(options.open(path)?);
+    // One that is gone already is not to be closed again.
+    let identity = identity_of(&file).ok();
+    Ok(OurFile { file, identity })
+}
+
+/// A file as long as its number means it.
+#[derive(Debug)]
+pub struct OurFile {
+    file: ManuallyDrop<File>,
+    identity: Option<(u64, u64)>,
+}
+
+impl Deref for OurFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Drop for OurFile {
+    fn drop(&mut self) {
+        if self.identity.is_some() && identity_of(&self.file).ok() == self.identity {
+            // SAFETY: the number is that of our file, which nobody uses any more.
+            unsafe { libc::close(self.file.as_raw_fd()) };
+        }
+    }
+}
+
+/// Device and inode.
+fn identity_of(file: &File) -> io::Result<(u64, u64)> {
+    file.metadata().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// The standard numbers that were free.
@@ -77,9 +113,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_opens_as_usual_where_the_streams_are_open() {
+    fn a_file_is_ours_while_its_number_means_it() {
         let file = open_above_standard(OpenOptions::new().read(true), Path::new("/dev/null"));
         assert!(file.unwrap().as_raw_fd() > 2);
+        let again = open_above_standard(OpenOptions::new().read(true), Path::new("/dev/null"));
+        let again = again.unwrap();
+        let number = again.as_raw_fd();
+        // SAFETY: what a program does that closes everything; nothing is lost by it.
+        unsafe { libc::close(number) };
+        let other = File::open("/proc/self/maps").unwrap();
+        drop(again);
+        assert!(other.metadata().is_ok(), "a file that got the number is left open");
         let missing = open_above_standard(OpenOptions::new().read(true), Path::new("/nowhere"));
         assert_eq!(missing.unwrap_err().kind(), io::ErrorKind::NotFound);
     }

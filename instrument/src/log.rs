@@ -70,9 +70,9 @@ impl Log {
         let mut options = OpenOptions::new();
         options.append(true).create(true).mode(0o644);
         options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
-        let mut file = open_above_standard(&options, path)?;
+        let file = open_above_standard(&options, path)?;
         if file.metadata()?.len() < MAX_LOG_BYTES {
-            return file.write_all(line.as_bytes());
+            return (&*file).write_all(line.as_bytes());
         }
         self.full = true;
         let last = format!(
@@ -80,7 +80,7 @@ impl Log {
             timestamp(SystemTime::now()),
             std::process::id()
         );
-        file.write_all(last.as_bytes())
+        (&*file).write_all(last.as_bytes())
     }
 }
 

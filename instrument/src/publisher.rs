@@ -106,10 +106,10 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     refuse_over_limit(bytes.len())?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(MODE).custom_flags(libc::O_NOFOLLOW);
-    let mut file = open_above_standard(&options, path)?;
+    let file = open_above_standard(&options, path)?;
     // The program's umask may have taken the reader's permission away.
     let written =
-        file.set_permissions(Permissions::from_mode(MODE)).and_then(|()| file.write_all(bytes));
+        file.set_permissions(Permissions::from_mode(MODE)).and_then(|()| (&*file).write_all(bytes));
     written.inspect_err(|_| drop(fs::remove_file(path)))
 }
 

@@ -25,6 +25,12 @@ use crate::dynamic_library::MissingSymbol;
 /// More records or values than one kernel can bring: a count beyond is a fault of the library's.
 const MAX_VALUES: usize = 1 << 24;
 
+/// More than one launch can count at one place: a count beyond is a fault of the library's.
+const MOST_COUNTED: u64 = 1 << 53;
+
+/// `CUPTI_ERROR_UNKNOWN` (cupti_result.h).
+const UNKNOWN: CUptiResult = 999;
+
 type CUptiResult = u32;
 type Call<P> = unsafe extern "C" fn(*mut P) -> CUptiResult;
 
@@ -323,6 +329,9 @@ impl Sass {
         // SAFETY: what CUPTI allocated for us to free is nobody else's.
         unsafe { record_names::free(names) };
         SassCall::FlushData.checked(code)?;
+        if values.iter().any(|value| value.value > MOST_COUNTED) {
+            return Err(FailedCall { call: SassCall::FlushData, code: UNKNOWN });
+        }
         for value in &values {
             each(value.metricId, value.value);
         }

@@ -11,6 +11,7 @@
 mod arguments;
 mod driver;
 mod graph;
+mod hardship;
 mod image;
 mod launcher;
 mod modes;

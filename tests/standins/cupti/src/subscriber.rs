@@ -57,6 +57,10 @@ unsafe extern "C" fn cuptiSubscribe(
     if let Some(milliseconds) = fault("slow") {
         std::thread::sleep(Duration::from_millis(milliseconds.into()));
     }
+    if let Some(code) = fault("exit-in-subscribe") {
+        log("exit inside subscribe");
+        std::process::exit(code.cast_signed());
+    }
     if let Some(error) = fault("subscribe") {
         log(&format!("subscribe refused with {error}"));
         return error;
@@ -68,6 +72,7 @@ unsafe extern "C" fn cuptiSubscribe(
     let (Some(callback), false) = (callback, handle.is_null()) else { return INVALID_PARAMETER };
     let mut subscriber = SUBSCRIBER.lock().unwrap_or_else(PoisonError::into_inner);
     if subscriber.is_some() {
+        log("subscribe refused: the slot is taken");
         return MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     }
     if !set_hook(Some(on_event)) {
