@@ -44,9 +44,15 @@ fn a_process_that_is_not_listed_does_not_even_load_cupti() {
     host.wait_until_ready_after_report().unwrap();
     assert!(host.has_mapped("libwarpgauge_instrument").unwrap());
     assert!(!host.has_mapped("libcupti").unwrap());
-    let of = |what: &str| std::fs::read_dir(format!("/proc/{}/{what}", host.pid())).unwrap();
-    assert_eq!(of("task").count(), 2, "the program's thread and ours");
-    assert_eq!(of("fd").count(), 3, "the standard streams");
+    let alone = ["--launches=100", "--pause-before=launch"];
+    let mut alone = world.host(&alone).without("CUDA_INJECTION64_PATH").start().unwrap();
+    alone.wait_until_ready().unwrap();
+    let count = |host: &RunningHost, what: &str| {
+        std::fs::read_dir(format!("/proc/{}/{what}", host.pid())).unwrap().count()
+    };
+    assert_eq!(count(&host, "fd"), count(&alone, "fd"));
+    assert_eq!(count(&host, "task"), count(&alone, "task") + 1, "one thread is ours");
+    alone.finish().unwrap();
     host.go_on().unwrap();
     let outcome = host.finish().unwrap();
     assert!(outcome.status.success());

@@ -67,7 +67,10 @@ fn the_log_stays_short_and_printable_whatever_kernels_are_called() {
     let kernels: Vec<String> = names.iter().map(|name| format!("--kernel={name}=1:32")).collect();
     let mut arguments = vec!["--pause-before=init", "--launches=340"];
     arguments.extend(kernels.iter().map(String::as_str));
-    let outcome = world.host(&arguments).start_listed("1").unwrap().finish().unwrap();
+    let script: String = names.iter().map(|name| format!("kernel {name}\n")).collect();
+    let script = world.script(&format!("device\n{script}")).unwrap();
+    let host = world.host(&arguments).env("STANDIN_CUDA_SCRIPT", script);
+    let outcome = host.start_listed("1").unwrap().finish().unwrap();
     assert!(outcome.status.success() && outcome.errors.is_empty(), "{}", outcome.errors);
     let text = std::fs::read_to_string(world.path("instrument.log")).unwrap();
     assert!(text.chars().all(|c| c == '\n' || !(c.is_control() || c == '\u{202e}')), "{text:?}");
