@@ -49,7 +49,7 @@ pub struct Settings {
     pub count_warp_level: bool,
     /// Instructions that the predicate switches off are not counted (id 0).
     pub exclude_pred_off: bool,
-    /// Kernels are named as the linker sees them.
+    /// The log names kernels as the linker sees them; otherwise demangled.
     pub mangled_names: bool,
     /// The part of wall time that windows may take, in percent; 0 for no windows.
     pub window_budget_percent: f64,

@@ -43,6 +43,8 @@ fn run_alike(world: &World, arguments: &[&str]) -> Outcome {
 /// As many launches as take more than a second, so that the library works in their midst.
 const FOR_A_WHILE: [&str; 2] = ["--launches=600", "--rate=500"];
 
+const SHORTLY: [&str; 2] = ["--launches=100", "--rate=500"];
+
 fn endure(hardship: &str) -> (World, Outcome) {
     let world = World::new().unwrap();
     let hardship = format!("--hardship={hardship}");
@@ -155,6 +157,24 @@ fn where_no_thread_may_be_started_nothing_is_measured_and_the_log_says_so() {
     run_alike(&world, &[&FOR_A_WHILE[..], &["--hardship=no-threads"]].concat());
     let log = world.log().unwrap();
     assert!(log.iter().any(|line| line.contains("no thread")), "{log:?}");
+}
+
+/// From a limit at which the library cannot even be loaded, over some at which its thread, CUPTI or
+/// a window find no room, to one that is no limit.
+#[test]
+fn a_program_short_of_memory_has_enough_with_the_library_where_it_has_enough_without() {
+    for kibibytes in [6_000, 8_000, 10_000, 12_000, 16_000, 20_000, 30_000, 80_000] {
+        let world = World::new().unwrap();
+        let limit = format!("ulimit -v {kibibytes}");
+        let run = |host: Host<'_>| host.after(&limit).start_listed(LAUNCHES)?.finish();
+        let Ok(alone) = run(host(&world, &SHORTLY).without("CUDA_INJECTION64_PATH")) else {
+            continue;
+        };
+        let outcome = run(host(&world, &SHORTLY)).unwrap();
+        assert_eq!(outcome.status, alone.status, "{limit}: {outcome:?}");
+        assert_eq!(outcome.errors, alone.errors, "{limit}");
+        assert_eq!(without_pid(&outcome), without_pid(&alone), "{limit}");
+    }
 }
 
 #[test]

@@ -302,19 +302,23 @@ impl Sass {
         if records.checked_mul(instances).is_none_or(|values| values == 0 || values > MAX_VALUES) {
             return Ok(());
         }
-        let mut values = vec![InstanceValue { metricId: 0, value: 0 }; records * instances];
-        let mut data: Vec<Record> = values
-            .chunks_exact_mut(instances)
-            .map(|values| Record {
-                structSize: size::RECORD,
-                pPriv: ptr::null_mut(),
-                cubinCrc: 0,
-                functionIndex: 0,
-                functionName: ptr::null(),
-                pcOffset: 0,
-                pInstanceValues: values.as_mut_ptr(),
-            })
-            .collect();
+        let (mut values, mut data) = (Vec::new(), Vec::new());
+        let room = values.try_reserve_exact(records * instances).is_ok()
+            && data.try_reserve_exact(records).is_ok();
+        if !room {
+            // The program's memory is its own; without a measurement the window was in vain.
+            return Ok(());
+        }
+        values.resize(records * instances, InstanceValue { metricId: 0, value: 0 });
+        data.extend(values.chunks_exact_mut(instances).map(|values| Record {
+            structSize: size::RECORD,
+            pPriv: ptr::null_mut(),
+            cubinCrc: 0,
+            functionIndex: 0,
+            functionName: ptr::null(),
+            pcOffset: 0,
+            pInstanceValues: values.as_mut_ptr(),
+        }));
         let mut params = FlushParams {
             structSize: size::FLUSH,
             pPriv: ptr::null_mut(),
