@@ -41,7 +41,9 @@ fn waiting() -> SigSet {
         return SigSet::empty();
     }
     // SAFETY: the call has filled the set in.
-    unsafe { SigSet::from_sigset_t_unchecked(waiting.assume_init()) }
+    let waiting = unsafe { waiting.assume_init() };
+    // SAFETY: the call has made it a set.
+    unsafe { SigSet::from_sigset_t_unchecked(waiting) }
 }
 
 /// Takes one of the signals, all of which are blocked; false where none waits.

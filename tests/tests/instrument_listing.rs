@@ -132,7 +132,8 @@ fn whatever_stands_in_the_place_of_the_configuration_the_last_good_plan_holds() 
     world.list(&[(pid, "1")]).unwrap();
     wait_for_files(&world, pid, 1);
     let place = world.runtime_config();
-    let put: [(fn(&std::path::Path), &str); 4] = [
+    type Put = fn(&std::path::Path);
+    let put: [(Put, &str); 4] = [
         (
             |place| nix::unistd::mkfifo(place, nix::sys::stat::Mode::S_IRWXU).unwrap(),
             "not a regular",

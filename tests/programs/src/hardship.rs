@@ -1,7 +1,7 @@
 //! What a program may do to itself, or to whoever lives in it, and still expect to work.
 #![allow(unsafe_code, reason = "system calls and C functions that no safe interface has")]
 
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CString, c_int, c_void};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
@@ -225,111 +225,4 @@ fn forbid_opening() -> Result<(), RunError> {
     };
     nix::errno::Errno::result(code)?;
     Ok(())
-}
-
-/// Signals that come all the time, to whichever thread: a handler counts them.
-pub(crate) struct Storm(JoinHandle<u64>);
-
-extern "C" fn on_signal(_: c_int) {}
-
-impl Storm {
-    /// Begins to send `per_second` of SIGUSR1 to every thread, with SIGPROF by the timer that
-    /// profilers use. `restart` as in sigaction(2), `SA_RESTART`.
-    pub(crate) fn begin(per_second: f64, restart: bool) -> Self {
-        // SAFETY: numbers and pointers alone, for which zero is a value.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = on_signal as *const () as usize;
-        action.sa_flags = if restart { libc::SA_RESTART } else { 0 };
-        for signal in [libc::SIGUSR1, libc::SIGPROF] {
-            // SAFETY: the handler does nothing.
-            unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
-        }
-        let period = Duration::from_secs_f64(1.0 / per_second);
-        let microseconds = period.as_micros().try_into().unwrap_or(1000);
-        let every = libc::timeval { tv_sec: 0, tv_usec: microseconds };
-        let timer = libc::itimerval { it_interval: every, it_value: every };
-        // SAFETY: setitimer(2) with a valid timer.
-        unsafe { libc::syscall(libc::SYS_setitimer, libc::ITIMER_PROF, &raw const timer, 0) };
-        Self(std::thread::spawn(move || send_to_all(period)))
-    }
-
-    /// Ends it.
-    pub(crate) fn end(self) -> Result<u64, RunError> {
-        END.store(true, Ordering::Release);
-        self.0.join().map_err(|_| RunError::Thread)
-    }
-}
-
-fn send_to_all(period: Duration) -> u64 {
-    let mut sent = 0;
-    while !END.load(Ordering::Acquire) {
-        for task in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
-            let number: i32 = task.file_name().to_str().and_then(|n| n.parse().ok()).unwrap_or(0);
-            let own = std::process::id();
-            // SAFETY: plain numbers; a thread that is gone gives an error.
-            unsafe { libc::syscall(libc::SYS_tgkill, own, number, libc::SIGUSR1) };
-            sent += 1;
-        }
-        std::thread::sleep(period);
-    }
-    sent
-}
-
-/// CUPTI, as a profiler in the program would use it.
-pub(crate) struct Profiler {
-    subscribe: unsafe extern "C" fn(*mut *mut c_void, OnCallback, *mut c_void) -> u32,
-    unsubscribe: unsafe extern "C" fn(*mut c_void) -> u32,
-    finalize: unsafe extern "C" fn() -> u32,
-}
-
-type OnCallback = extern "C" fn(*mut c_void, u32, u32, *const c_void);
-
-extern "C" fn on_callback(_: *mut c_void, _: u32, _: u32, _: *const c_void) {}
-
-impl Profiler {
-    /// Has the slot whenever a file `wanted` is there and CUPTI gives it; ends CUPTI for everybody
-    /// first if `rude`. Says in a file beside it, `wanted` and `.has`, when it has it.
-    pub(crate) fn begin(wanted: String, rude: bool) -> Result<(), RunError> {
-        let load = |name: &CStr| {
-            // SAFETY: a C string.
-            unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }
-        };
-        let library = load(c"libcupti.so.13");
-        let profiler = Self {
-            // SAFETY: the type is that of cupti_callbacks.h.
-            subscribe: unsafe { crate::driver::symbol(library, c"cuptiSubscribe") }?,
-            // SAFETY: as above.
-            unsubscribe: unsafe { crate::driver::symbol(library, c"cuptiUnsubscribe") }?,
-            // SAFETY: as above.
-            finalize: unsafe { crate::driver::symbol(library, c"cuptiFinalize") }?,
-        };
-        std::thread::spawn(move || profiler.work(&wanted, rude));
-        Ok(())
-    }
-
-    fn work(&self, wanted: &str, rude: bool) {
-        let has = format!("{wanted}.has");
-        let mut handle: *mut c_void = ptr::null_mut();
-        loop {
-            let is_wanted = fs::exists(wanted).unwrap_or(false);
-            if is_wanted && handle.is_null() {
-                if rude {
-                    // SAFETY: ends CUPTI in this process.
-                    unsafe { (self.finalize)() };
-                }
-                // SAFETY: the pointer may be written; the callback is never unloaded.
-                let code =
-                    unsafe { (self.subscribe)(&raw mut handle, on_callback, ptr::null_mut()) };
-                if code == 0 {
-                    drop(fs::File::create(&has));
-                }
-            } else if !is_wanted && !handle.is_null() {
-                // SAFETY: the handle came from CUPTI and is not used again.
-                unsafe { (self.unsubscribe)(handle) };
-                handle = ptr::null_mut();
-                drop(fs::remove_file(&has));
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
 }

@@ -15,7 +15,9 @@ mod hardship;
 mod image;
 mod launcher;
 mod modes;
+mod profiler;
 mod report;
+mod storm;
 
 use std::process::ExitCode;
 

@@ -13,9 +13,11 @@ use nix::unistd::{ForkResult, execv, fork};
 use crate::arguments::{Arguments, End, Mode, Pause};
 use crate::driver::{Driver, DriverError, Handle};
 use crate::graph::launch_graphs;
-use crate::hardship::{Hardships, Moment, Profiler, Storm};
+use crate::hardship::{Hardships, Moment};
 use crate::launcher::launch_all;
+use crate::profiler::Profiler;
 use crate::report::Report;
+use crate::storm::Storm;
 
 /// What ends a run early.
 #[derive(Debug, thiserror::Error)]
@@ -154,7 +156,8 @@ fn cut_short(driver: &Driver, context: Handle, arguments: &Arguments) -> Result<
             End::Exit => unsafe { libc::exit(code) },
             // SAFETY: nothing of the program runs any more.
             End::Immediate => unsafe { libc::_exit(code) },
-            End::Abort => std::process::abort(),
+            // SAFETY: raises SIGABRT, as a failed assertion in C does.
+            End::Abort => unsafe { libc::abort() },
         }
     })
 }

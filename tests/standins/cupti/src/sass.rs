@@ -12,7 +12,7 @@ use std::time::Duration;
 use nix::libc;
 
 use crate::event::announce_end_of_context;
-use crate::fault::{fault, log};
+use crate::fault::{end_process, fault, log};
 use crate::interface::Execution;
 use crate::result::{
     CUptiResult, INVALID_CONTEXT, INVALID_OPERATION, INVALID_PARAMETER, NOT_INITIALIZED, SUCCESS,
@@ -324,7 +324,7 @@ unsafe extern "C" fn cuptiSassMetricsEnable(params: *mut c_void) -> CUptiResult 
     }
     if let Some(code) = fault("exit-in-window") {
         log("exit inside a window");
-        std::process::exit(code.cast_signed());
+        end_process(code);
     }
     // SAFETY: the C interface asks for this structure.
     let outcome = unsafe {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::driver::set_hook;
 use crate::event::on_event;
-use crate::fault::{fault, log};
+use crate::fault::{end_process, fault, log};
 use crate::interface::{DOMAIN_DRIVER_API, DOMAIN_RESOURCE};
 use crate::result::{
     CUptiResult, INVALID_PARAMETER, MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, NOT_INITIALIZED, SUCCESS,
@@ -59,7 +59,7 @@ unsafe extern "C" fn cuptiSubscribe(
     }
     if let Some(code) = fault("exit-in-subscribe") {
         log("exit inside subscribe");
-        std::process::exit(code.cast_signed());
+        end_process(code);
     }
     if let Some(error) = fault("subscribe") {
         log(&format!("subscribe refused with {error}"));
