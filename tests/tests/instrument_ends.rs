@@ -203,8 +203,10 @@ fn without_its_thread_the_library_counts_on_and_publishes_at_the_exit() {
     let mut host = host.start_listed("0,1").unwrap();
     host.wait_until_ready().unwrap();
     let pid = host.pid();
-    let thread = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten().find(|task| {
-        fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim() == "warpgauge")
+    let thread = eventually("the library's thread has its name", || {
+        let mut tasks = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
+        let is_ours = |name: String| name.trim() == "warpgauge";
+        Ok(tasks.find(|task| fs::read_to_string(task.path().join("comm")).is_ok_and(is_ours)))
     });
     let thread = thread.unwrap().file_name().into_string().unwrap().parse().unwrap();
     if let Err(error) = kill_thread(pid, Pid::from_raw(thread)) {
