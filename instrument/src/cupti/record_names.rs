@@ -24,24 +24,23 @@ const PAGE: usize = 4096;
 pub(super) unsafe fn free(mut names: Vec<*mut c_void>) {
     names.sort_unstable();
     names.dedup();
-    let mut mapped_page = None;
     for name in names {
-        // The allocator's own words stand before the string.
-        let Some(block) = (name as usize).checked_sub(ALIGNMENT) else { continue };
-        if !(name as usize).is_multiple_of(ALIGNMENT) || block < PAGE {
-            continue;
-        }
-        let pages = [block / PAGE, name as usize / PAGE];
-        for page in pages {
-            if mapped_page != Some(page) && is_mapped(page) {
-                mapped_page = Some(page);
-            }
-        }
-        if mapped_page == Some(pages[1]) && !is_in_a_library(name as usize) {
+        if is_allocated(name as usize) {
             // SAFETY: the caller promises that the string is ours; it is freed once.
             unsafe { libc::free(name) };
         }
     }
+}
+
+/// Whether an address can have come from an allocator, so that it may be read and freed.
+pub(super) fn is_allocated(address: usize) -> bool {
+    // The allocator's own words stand before the string.
+    let Some(block) = address.checked_sub(ALIGNMENT) else { return false };
+    address.is_multiple_of(ALIGNMENT)
+        && block >= PAGE
+        && is_mapped(block / PAGE)
+        && is_mapped(address / PAGE)
+        && !is_in_a_library(address)
 }
 
 fn is_mapped(page: usize) -> bool {
