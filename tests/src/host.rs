@@ -77,6 +77,13 @@ impl<'world> Host<'world> {
         self
     }
 
+    /// Starts the program through another one that becomes it, such as `unshare --mount`.
+    #[must_use]
+    pub fn through(mut self, words: &[&str]) -> Self {
+        self.words.splice(0..0, words.iter().map(OsString::from));
+        self
+    }
+
     /// Starts the program.
     ///
     /// # Errors
