@@ -129,6 +129,15 @@ pub const MEASUREMENTS_UNATTRIBUTED: Metric = Metric {
     attributes: &["reason"],
 };
 
+/// Health files that killed processes left behind.
+pub const HEALTH_FILES_REMOVED: Metric = Metric {
+    name: "warpgauge.health_files.removed",
+    unit: "{file}",
+    kind: Kind::MonotonicSum,
+    description: "Health files of killed processes removed from the measurements folder",
+    attributes: &[],
+};
+
 /// Points that left the spool unsent, by reason.
 pub const DROPPED_POINTS: Metric = Metric {
     name: "warpgauge.export.dropped_points",

@@ -7,7 +7,7 @@
 //! ```
 
 mod deliver;
-mod folders;
+pub mod folders;
 mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +24,7 @@ use crate::config::export::Temporality;
 use crate::config::{Config, Distributions, Paths};
 use crate::control::RuntimeConfig;
 use crate::health::{self, Health};
+use crate::instrument_health::leftovers;
 use crate::listing::{Listing, Owners};
 use crate::lock::Lock;
 use crate::measurements::folder::Folder;
@@ -68,6 +69,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     let claim = measurements::claim(&folder, &request)?;
     claim.refused.log("refused");
     claim.left.log("left for a later pass");
+    let health_files_removed = leftovers::remove(&folder, &listing, &setup.proc, now_ns);
 
     begin_anew_if_the_clock_was_set_back(&mut carried, now_ns);
     let window = window_after(carried.window_end_ns, claim.oldest_ns, now_ns);
@@ -81,6 +83,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
         spool_bytes: waiting.iter().map(|request| request.size).sum(),
         spool_age: waiting.first().map_or(Duration::ZERO, |oldest| oldest.age(now_ns)),
         processes: runtime_config.listed,
+        health_files_removed,
     };
     resources.push(health::collect(&health, export.host.extension(), window)?);
     if export.settings.temporality == Temporality::Cumulative {
