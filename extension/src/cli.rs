@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::lock::LockError;
+use crate::measurements;
 use crate::report::Exit;
 use crate::setup::{Environment, Setup, SetupError};
 
@@ -54,7 +55,8 @@ Examples:
 
 Exit codes:
   0 done   1 findings   2 wrong usage   4 the receiver refused part of the data
-  65 the receiver refused data for good   75 try again later, nothing is lost   78 configuration error";
+  65 the receiver refused data for good   69 the receiver was away too long: the spool dropped data
+  75 try again later, nothing is lost   78 configuration error";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -166,7 +168,13 @@ fn show_groups(
     } else {
         let mut resolution = setup.rules.resolve(&setup.proc, setup.own_pid)?;
         resolution.read_details(&setup.proc);
-        groups::render_groups(out, &resolution, screen)?;
+        // Without the folder nobody has said anything.
+        let folder = measurements::open(&setup.config.paths.measurements);
+        let healths = folder.map_or_else(
+            |_| groups::Healths::default(),
+            |folder| groups::Healths::read(&resolution, &folder),
+        );
+        groups::render_groups(out, &resolution, &healths, screen)?;
     }
     Ok(Exit::Done)
 }

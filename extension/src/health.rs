@@ -185,6 +185,7 @@ mod tests {
             spool_bytes: 0,
             spool_age: Duration::ZERO,
             processes: 3,
+            health_files_removed: 0,
         };
         let resource = collect(&health, Resource::default(), WINDOW).unwrap();
         let metrics = resource.scope_metrics.into_iter().flat_map(|scope| scope.metrics);

@@ -202,7 +202,7 @@ pub const PROCESSES: Metric = Metric {
 };
 
 /// Every metric, in the order of the documentation.
-pub const CATALOGUE: [Metric; 18] = [
+pub const CATALOGUE: [Metric; 19] = [
     INSTRUCTIONS,
     LAUNCHES,
     OCCUPANCY,
@@ -216,6 +216,7 @@ pub const CATALOGUE: [Metric; 18] = [
     MEASUREMENTS_UNATTRIBUTED,
     DROPPED_POINTS,
     REJECTED_POINTS,
+    HEALTH_FILES_REMOVED,
     SPOOL_SIZE,
     SPOOL_AGE,
     RUN_DURATION,

@@ -119,8 +119,7 @@ impl MappedFile {
 }
 
 /// The shared libraries of a whole `maps`, each once, in the order of their addresses.
-#[must_use]
-pub fn libraries(text: &[u8]) -> Vec<MappedFile> {
+pub(super) fn libraries(text: &[u8]) -> Vec<MappedFile> {
     let mut found: Vec<MappedFile> = Vec::new();
     for line in text.split(|&byte| byte == b'\n') {
         let Some((path, deleted)) = file(line) else { continue };

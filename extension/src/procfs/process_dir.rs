@@ -6,8 +6,8 @@ use std::path::Path;
 
 use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, openat, openat2, readlinkat};
-use nix::sys::stat::{Mode, fstatat};
+use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, open, openat, openat2, readlinkat};
+use nix::sys::stat::{Mode, fstat, fstatat, stat};
 
 use super::maps::{self, MapsScan};
 use super::{Mapped, MappedFile, ProcFile, Unread, bounded_read};
@@ -124,18 +124,26 @@ impl ProcessDir {
     }
 
     /// Opens a path as the process itself would find it: from its root, through no link that leads
-    /// out of it. Nothing is waited for, and no terminal becomes ours.
+    /// out of it. Nothing is waited for, and no terminal becomes ours. A kernel before 5.6 can do
+    /// so only where the process has our own root.
     ///
     /// # Errors
     /// What the system says; `ENOENT` where the process has no such file.
     pub fn open_inside(&self, path: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
         let as_folder = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let root = openat(&self.dir, "root", as_folder, Mode::empty())?;
-        let flags = flags | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+        // `openat2` takes no flag that means nothing, as these do with O_PATH.
+        let flags = match flags.contains(OFlag::O_PATH) {
+            true => flags | OFlag::O_CLOEXEC,
+            false => flags | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY,
+        };
         let how = OpenHow::new()
             .flags(flags)
             .resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS);
-        openat2(root, path, how)
+        match openat2(&root, path, how) {
+            Err(Errno::ENOSYS) if is_our_root(&root)? => open(path, flags, Mode::empty()),
+            outcome => outcome,
+        }
     }
 
     fn open_file(&self, file: ProcFile) -> Result<OwnedFd, Unread> {
@@ -153,6 +161,11 @@ impl ProcessDir {
         let found = fstatat(&self.dir, ProcFile::Stat.name(), AtFlags::AT_SYMLINK_NOFOLLOW);
         found.is_err_and(|errno| Unread::from(errno) == Unread::Vanished)
     }
+}
+
+fn is_our_root(root: &OwnedFd) -> nix::Result<bool> {
+    let (theirs, ours) = (fstat(root)?, stat("/")?);
+    Ok((theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino))
 }
 
 impl AsFd for ProcessDir {

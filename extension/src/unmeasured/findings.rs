@@ -25,7 +25,7 @@ pub fn findings(evidence: &Evidence) -> Vec<Finding> {
             found.extend(telling::listing(evidence, process, inside));
         }
         found.extend(telling::folder(evidence, process, inside));
-        found.extend(measuring::findings(evidence, inside, is_blocked(&found)));
+        found.extend(measuring::findings(evidence, process, inside, is_blocked(&found)));
     }
     found.sort_by_key(|finding| finding.link);
     found

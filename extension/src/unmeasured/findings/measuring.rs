@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::groups::Process;
 use crate::instrument_health::file::name_of;
 use crate::instrument_health::{HealthReport, State};
 use crate::unmeasured::evidence::{Evidence, Inside, SeenConfig, SeenLine};
@@ -37,8 +38,13 @@ fn is_stale(evidence: &Evidence, inside: &Inside, report: &HealthReport) -> bool
     u128::from(report.age_ns(evidence.now_ns)) > patience.as_nanos()
 }
 
-pub(super) fn findings(evidence: &Evidence, inside: &Inside, is_explained: bool) -> Option<Finding> {
-    let place = inside.settings.measurements.join(name_of_evidence(evidence));
+pub(super) fn findings(
+    evidence: &Evidence,
+    process: &Process,
+    inside: &Inside,
+    is_explained: bool,
+) -> Option<Finding> {
+    let place = inside.settings.measurements.join(name_of(process.namespace_pid));
     let place = place.display().to_string();
     let log = match &inside.settings.logfile {
         Some(path) => format!("see its log, {}", path.display()),
@@ -98,14 +104,6 @@ pub(super) fn findings(evidence: &Evidence, inside: &Inside, is_explained: bool)
             "it measures once it is listed",
         ),
     })
-}
-
-fn name_of_evidence(evidence: &Evidence) -> String {
-    let own_pid = match &evidence.subject {
-        crate::groups::Subject::Running(process) => process.namespace_pid,
-        _ => evidence.pid,
-    };
-    name_of(own_pid)
 }
 
 fn remedy(reason: &str) -> Option<&'static str> {

@@ -65,12 +65,13 @@ fn elsewhere(
     ours: &Ours,
     is_contained: bool,
 ) -> Finding {
+    let is_same_path = path == ours.runtime_config;
     let (path, here) = (path.display(), ours.runtime_config.display());
     let what = match seen {
         SeenConfig::Missing => {
             format!("the library looks at {path}, and there is no such file as the process sees it; the extension writes {here}")
         }
-        _ if ours.runtime_config == inside_path(&path.to_string()) => {
+        _ if is_same_path => {
             format!("the process sees another file at {path} than the extension writes: each new content is a new file, so a file that was mounted alone stays as it was")
         }
         _ => format!("the library looks at {path}; the extension writes {here}"),
@@ -88,10 +89,6 @@ fn elsewhere(
     Finding::obstacle(Link::Settings, place, what, remedy)
 }
 
-fn inside_path(path: &str) -> &Path {
-    Path::new(path)
-}
-
 fn said_by(inside: &Inside, source: Source, key: &str) -> String {
     let file = inside.startup.as_ref().ok().and_then(|startup| startup.settings_file.as_ref());
     match (source, file) {
@@ -104,7 +101,7 @@ fn said_by(inside: &Inside, source: Source, key: &str) -> String {
 /// Whether the process is listed, and if not, why.
 pub(super) fn listing(evidence: &Evidence, process: &Process, inside: &Inside) -> Vec<Finding> {
     let SeenConfig::Read { line, modified_ns, is_ours } = &inside.runtime_config else {
-        return groups(evidence, process);
+        return groups(evidence);
     };
     let place = inside.settings.runtime_config.display().to_string();
     match line {
@@ -128,7 +125,7 @@ pub(super) fn listing(evidence: &Evidence, process: &Process, inside: &Inside) -
             format!("set instrumentation_enabled = true in {}; the next pass wakes it", evidence.ours.file.display()),
         )],
         SeenLine::None => {
-            let mut found = groups(evidence, process);
+            let mut found = groups(evidence);
             if found.is_empty() {
                 let remedy = if *is_ours {
                     "wait for the next pass, or run one: `warpgauge run`; its log says what keeps the file from being written"
@@ -148,13 +145,13 @@ pub(super) fn listing(evidence: &Evidence, process: &Process, inside: &Inside) -
 }
 
 /// What the groups say; nothing where one takes the process and instrumentation is on.
-fn groups(evidence: &Evidence, process: &Process) -> Vec<Finding> {
+fn groups(evidence: &Evidence) -> Vec<Finding> {
     let Evidence { ours, pid, .. } = evidence;
     let place = ours.file.display().to_string();
     let obstacle = |what: String, remedy: String| {
         vec![Finding::obstacle(Link::Listing, place.clone(), what, remedy)]
     };
-    let by_hand = format!("`warpgauge control set {} occupancy` lists it by hand", process.namespace_pid);
+    let by_hand = format!("`warpgauge control set {pid} occupancy` lists it by hand");
     if !ours.enabled {
         return obstacle(
             "instrumentation_enabled = false: nobody is measured".to_owned(),
