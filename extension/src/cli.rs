@@ -143,7 +143,9 @@ fn dispatch(
         Command::Check { pid: Some(pid), .. } => {
             check::process::check(&Setup::load(path)?, *pid, screen, out)
         }
-        Command::Check { offline, pid: None } => check::check(path, *offline, environment, screen, out),
+        Command::Check { offline, pid: None } => {
+            check::check(path, *offline, environment, screen, out)
+        }
         Command::Groups { explain } => {
             let setup = Setup::load(path)?;
             show_groups(&setup, *explain, screen, out)

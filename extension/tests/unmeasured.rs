@@ -97,7 +97,9 @@ impl Machine {
         let found = self.examine();
         assert!(!is_measured(&found), "{found:#?}");
         let obstacle = found.iter().find(|finding| {
-            finding.weight == Weight::Obstacle && finding.link == link && finding.what.contains(words)
+            finding.weight == Weight::Obstacle
+                && finding.link == link
+                && finding.what.contains(words)
         });
         let obstacle = obstacle.unwrap_or_else(|| panic!("{words}: {found:#?}")).clone();
         assert!(!obstacle.place.is_empty() && !obstacle.remedy.is_empty(), "{obstacle:#?}");
@@ -211,7 +213,10 @@ fn a_library_that_looks_elsewhere_is_the_classical_error() {
     let machine = Machine::new();
     machine.write("root/w/other.conf", "");
     fs::create_dir(machine.path("root/w/elsewhere")).unwrap();
-    machine.write("root/opt/settings", "runtime_config_path = /w/other.conf\nmeasurements_output_dir = /w/elsewhere\n");
+    machine.write(
+        "root/opt/settings",
+        "runtime_config_path = /w/other.conf\nmeasurements_output_dir = /w/elsewhere\n",
+    );
     machine.run(trainer().environ(&["WARPGAUGE_CONF_FILE=/opt/settings"]));
     let finding = machine.stands_in_the_way(Link::Settings, "the library looks at /w/other.conf");
     assert!(finding.place.contains("/opt/settings: runtime_config_path"), "{finding:?}");
@@ -265,7 +270,8 @@ fn a_persons_line_is_said_to_win() {
 fn a_folder_that_its_user_may_not_write_to_is_named_with_its_mode() {
     let machine = Machine::new();
     machine.run(trainer().uids([1234; 4]));
-    fs::set_permissions(machine.path("root/w/measurements"), Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(machine.path("root/w/measurements"), Permissions::from_mode(0o755))
+        .unwrap();
     let finding = machine.stands_in_the_way(Link::Folder, "mode 755");
     assert!(finding.what.contains("user 1234") && finding.remedy.contains("chmod 1777"));
     fs::remove_dir(machine.path("root/w/measurements")).unwrap();
@@ -313,5 +319,7 @@ fn in_a_pid_namespace_of_its_own_its_inner_pid_is_looked_for() {
     assert!(found.iter().any(|finding| finding.what.contains("calls itself 7")), "{found:#?}");
     let obstacles = found.iter().filter(|finding| finding.weight == Weight::Obstacle);
     assert!(obstacles.clone().all(|finding| finding.link >= Link::Listing), "{found:#?}");
-    assert!(Path::new(&found.last().unwrap().place).ends_with(".7.health") || obstacles.count() == 1);
+    assert!(
+        Path::new(&found.last().unwrap().place).ends_with(".7.health") || obstacles.count() == 1
+    );
 }

@@ -16,7 +16,7 @@ use warpgauge_tests::{Host, World, eventually};
 
 /// Launches until it is told to end.
 const ARGUMENTS: [&str; 4] =
-    ["--pause-before", "init,exit", "--launches=20", "--kernel=tiled=4:64"];
+    ["--pause-before=init", "--pause-before=exit", "--launches=20", "--kernel=tiled=4:64"];
 
 /// What the extension says of a process: its exit code and its JSON.
 fn check(world: &World, pid: u32) -> (Option<i32>, Value) {
@@ -62,7 +62,7 @@ fn finds(world: &World, host: Host<'_>, functions: Option<&str>, link: &str, wor
             host
         }
     };
-    host.wait_until_ready_again().unwrap();
+    host.wait_until_ready_after_report().unwrap();
     let pid = host.pid();
     eventually(&format!("{link}: {words}"), || {
         let (code, document) = check(world, pid);
@@ -115,7 +115,7 @@ fn a_program_that_looks_at_another_file_is_told_which() {
 fn a_measured_program_is_said_to_be_measured_with_its_numbers() {
     let world = World::new().unwrap();
     let mut host = world.host(&ARGUMENTS).start_listed("1").unwrap();
-    host.wait_until_ready_again().unwrap();
+    host.wait_until_ready_after_report().unwrap();
     let pid = host.pid();
     eventually("measured", || {
         let (code, document) = check(&world, pid);

@@ -34,9 +34,8 @@ pub fn findings(evidence: &Evidence) -> Vec<Finding> {
 /// Whether the process is measured, and its measurements arrive.
 #[must_use]
 pub fn is_measured(findings: &[Finding]) -> bool {
-    let measures = |finding: &Finding| {
-        finding.link == Link::Measuring && finding.weight == Weight::Good
-    };
+    let measures =
+        |finding: &Finding| finding.link == Link::Measuring && finding.weight == Weight::Good;
     !is_blocked(findings) && findings.iter().any(measures)
 }
 
@@ -46,7 +45,8 @@ fn is_blocked(findings: &[Finding]) -> bool {
 
 fn presence(evidence: &Evidence) -> Vec<Finding> {
     let place = format!("process {}", evidence.pid);
-    let gone = |what: &str, remedy: &str| vec![Finding::obstacle(Link::Process, &place, what, remedy)];
+    let gone =
+        |what: &str, remedy: &str| vec![Finding::obstacle(Link::Process, &place, what, remedy)];
     match &evidence.subject {
         Subject::NotThere if evidence.listed_before.is_some() => gone(
             "it was listed and has ended since; what it published last is still attributed to it",
@@ -63,7 +63,9 @@ fn presence(evidence: &Evidence) -> Vec<Finding> {
         Subject::KernelThread => {
             gone("it is a thread of the kernel, which is never measured", "name a program's pid")
         }
-        Subject::Ourselves => gone("it is warpgauge itself, which is never measured", "name another pid"),
+        Subject::Ourselves => {
+            gone("it is warpgauge itself, which is never measured", "name another pid")
+        }
         Subject::Unreadable(cause) => vec![Finding::obstacle(
             Link::Permission,
             format!("/proc/{}/{}", evidence.pid, cause.file),
@@ -75,8 +77,7 @@ fn presence(evidence: &Evidence) -> Vec<Finding> {
 }
 
 fn running(evidence: &Evidence, process: &Process, place: String) -> Vec<Finding> {
-    let mut found =
-        vec![Finding::good(Link::Process, &place, format!("{} runs", process.comm))];
+    let mut found = vec![Finding::good(Link::Process, &place, format!("{} runs", process.comm))];
     if evidence.listed_before.is_some() {
         found.push(Finding::note(
             Link::Process,

@@ -110,9 +110,8 @@ fn absence(reason: Unread) -> Presence {
 }
 
 fn read_inside(dir: &ProcessDir, path: &Path, limit: u64) -> Result<(Vec<u8>, File), Unread> {
-    let failed = |fault: io::Error| {
-        Unread::Failed(fault.raw_os_error().map_or(Errno::EIO, Errno::from_raw))
-    };
+    let failed =
+        |fault: io::Error| Unread::Failed(fault.raw_os_error().map_or(Errno::EIO, Errno::from_raw));
     // What a path leads to is looked at before it is opened: opening a device may act on it.
     let found = File::from(dir.open_inside(path, OFlag::O_PATH)?);
     if !found.metadata().map_err(failed)?.is_file() {
@@ -184,8 +183,7 @@ fn look_at_folder(
     let here = ours.measurements.metadata().ok();
     let is_ours =
         here.is_some_and(|here| (here.dev(), here.ino()) == (metadata.dev(), metadata.ino()));
-    let seen =
-        SeenFolder::There { is_ours, owner: metadata.uid(), mode: metadata.mode() & 0o7777 };
+    let seen = SeenFolder::There { is_ours, owner: metadata.uid(), mode: metadata.mode() & 0o7777 };
     let uids = process.uids.all();
     let subject = file::Subject {
         own_pid: process.namespace_pid,

@@ -66,7 +66,8 @@ pub(super) fn cells(health: Option<&Result<HealthReport, HealthFault>>, now_ns: 
                 other => Cell::new(other.name()),
             };
             let share = report.launches_measured_share;
-            let share = share.map_or_else(none, |share| Cell::new(format!("{:.0} %", share * 100.0)));
+            let share =
+                share.map_or_else(none, |share| Cell::new(format!("{:.0} %", share * 100.0)));
             [state, Cell::new(report.launches_seen), share, Cell::new(report.windows)]
         }
     }

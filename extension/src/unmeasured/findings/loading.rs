@@ -8,8 +8,7 @@ use crate::unmeasured::finding::{Finding, Link};
 use crate::unmeasured::startup::{INJECTION, LIBRARY, Startup, other_tool};
 
 /// How to start a program so that it can be measured.
-const START_WITH: &str =
-    "start it with CUDA_INJECTION64_PATH=/usr/lib/warpgauge/libwarpgauge_instrument.so, or wherever the library lies";
+const START_WITH: &str = "start it with CUDA_INJECTION64_PATH=/usr/lib/warpgauge/libwarpgauge_instrument.so, or wherever the library lies";
 
 pub(super) fn findings(pid: u32, inside: &Inside) -> Vec<Finding> {
     let maps = format!("/proc/{pid}/maps");
@@ -43,7 +42,9 @@ fn cuda(pid: u32, inside: &Inside, libraries: &[MappedFile]) -> Vec<Finding> {
     let place = format!("/proc/{pid}/maps");
     let driver = libraries.iter().find(|file| file.is_version_of("libcuda.so"));
     match (driver, &inside.device_open) {
-        (Some(driver), _) => vec![Finding::good(Link::Cuda, &driver.path, "the CUDA driver is loaded")],
+        (Some(driver), _) => {
+            vec![Finding::good(Link::Cuda, &driver.path, "the CUDA driver is loaded")]
+        }
         (None, Ok(true)) => vec![Finding::note(
             Link::Cuda,
             place,
@@ -121,7 +122,9 @@ fn injection(place: &str, startup: &Startup, injected: Presence) -> Option<Findi
     }
     if path.is_relative() {
         return obstacle(
-            format!("it names {shown}, a relative path, which depends on the folder that the program was in"),
+            format!(
+                "it names {shown}, a relative path, which depends on the folder that the program was in"
+            ),
             "name the library by its absolute path",
         );
     }
@@ -163,7 +166,9 @@ fn not_loaded(
         None => Finding::obstacle(
             Link::Library,
             maps,
-            format!("{what}, although the environment names it: the driver loads it inside cuInit, which was not called yet, or the loader refused it"),
+            format!(
+                "{what}, although the environment names it: the driver loads it inside cuInit, which was not called yet, or the loader refused it"
+            ),
             "wait for the first CUDA call; else start the program with LD_DEBUG=libs, which says why a library is refused (another architecture, an older glibc, no permission)",
         ),
     }

@@ -17,11 +17,26 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What the reasons of the library ask for, by words that it uses.
 const REMEDIES: [(&str, &str); 6] = [
-    ("only slot", "close the other tool (nsys, ncu, a framework's profiler), or start the program without it; the library takes the slot as soon as it is free"),
-    ("CUPTI API version", "install a CUPTI of CUDA 11.8 or later, and name it by WARPGAUGE_CUPTI_PATH"),
-    ("libcupti was not found", "install CUPTI (it comes with the CUDA toolkit), and name it by WARPGAUGE_CUPTI_PATH"),
-    ("symbol", "update the driver or CUPTI: this one is too old, or name a newer CUPTI by WARPGAUGE_CUPTI_PATH"),
-    ("restricted to administrators", "allow it: NVreg_RestrictProfilingToAdminUsers=0, an option of the nvidia kernel module; or run the program as root"),
+    (
+        "only slot",
+        "close the other tool (nsys, ncu, a framework's profiler), or start the program without it; the library takes the slot as soon as it is free",
+    ),
+    (
+        "CUPTI API version",
+        "install a CUPTI of CUDA 11.8 or later, and name it by WARPGAUGE_CUPTI_PATH",
+    ),
+    (
+        "libcupti was not found",
+        "install CUPTI (it comes with the CUDA toolkit), and name it by WARPGAUGE_CUPTI_PATH",
+    ),
+    (
+        "symbol",
+        "update the driver or CUPTI: this one is too old, or name a newer CUPTI by WARPGAUGE_CUPTI_PATH",
+    ),
+    (
+        "restricted to administrators",
+        "allow it: NVreg_RestrictProfilingToAdminUsers=0, an option of the nvidia kernel module; or run the program as root",
+    ),
     ("a fault of this library", "report it, with the library's log (WARPGAUGE_LOGFILE)"),
 ];
 
@@ -69,7 +84,10 @@ pub(super) fn findings(
                     Link::Measuring,
                     place,
                     "it is loaded and listed, and has not said anything yet",
-                    format!("wait for its next flush, {} s; {log}", inside.settings.flush_interval.as_secs()),
+                    format!(
+                        "wait for its next flush, {} s; {log}",
+                        inside.settings.flush_interval.as_secs()
+                    ),
                 )
             });
         }
@@ -87,7 +105,10 @@ pub(super) fn findings(
         _ if is_stale(evidence, inside, report) => Finding::obstacle(
             Link::Measuring,
             place,
-            format!("the library last wrote {} s ago: it is stuck, or its folder is full", report.age_ns(evidence.now_ns) / 1_000_000_000),
+            format!(
+                "the library last wrote {} s ago: it is stuck, or its folder is full",
+                report.age_ns(evidence.now_ns) / 1_000_000_000
+            ),
             log,
         ),
         State::Measuring => Finding::good(Link::Measuring, place, numbers(evidence, report)),

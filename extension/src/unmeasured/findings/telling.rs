@@ -69,10 +69,14 @@ fn elsewhere(
     let (path, here) = (path.display(), ours.runtime_config.display());
     let what = match seen {
         SeenConfig::Missing => {
-            format!("the library looks at {path}, and there is no such file as the process sees it; the extension writes {here}")
+            format!(
+                "the library looks at {path}, and there is no such file as the process sees it; the extension writes {here}"
+            )
         }
         _ if is_same_path => {
-            format!("the process sees another file at {path} than the extension writes: each new content is a new file, so a file that was mounted alone stays as it was")
+            format!(
+                "the process sees another file at {path} than the extension writes: each new content is a new file, so a file that was mounted alone stays as it was"
+            )
         }
         _ => format!("the library looks at {path}; the extension writes {here}"),
     };
@@ -109,12 +113,19 @@ pub(super) fn listing(evidence: &Evidence, process: &Process, inside: &Inside) -
             Link::Listing,
             place,
             "its line asks for no function that is known",
-            format!("`warpgauge control unset {}`, or name functions: occupancy, instructions, coalescence, divergence", evidence.pid),
+            format!(
+                "`warpgauge control unset {}`, or name functions: occupancy, instructions, coalescence, divergence",
+                evidence.pid
+            ),
         )],
         SeenLine::Listed { functions, by_hand } => {
-            let who = if *by_hand { "a person's line, which wins over its group's" } else { "its group" };
-            let mut found =
-                vec![Finding::good(Link::Listing, &place, format!("listed for {functions} by {who}"))];
+            let who =
+                if *by_hand { "a person's line, which wins over its group's" } else { "its group" };
+            let mut found = vec![Finding::good(
+                Link::Listing,
+                &place,
+                format!("listed for {functions} by {who}"),
+            )];
             found.extend(too_early(evidence, inside, *modified_ns, &place));
             found
         }
@@ -122,7 +133,10 @@ pub(super) fn listing(evidence: &Evidence, process: &Process, inside: &Inside) -
             Link::Listing,
             place,
             "a person's line rests, since instrumentation is switched off",
-            format!("set instrumentation_enabled = true in {}; the next pass wakes it", evidence.ours.file.display()),
+            format!(
+                "set instrumentation_enabled = true in {}; the next pass wakes it",
+                evidence.ours.file.display()
+            ),
         )],
         SeenLine::None => {
             let mut found = groups(evidence);
@@ -135,7 +149,10 @@ pub(super) fn listing(evidence: &Evidence, process: &Process, inside: &Inside) -
                 found.push(Finding::obstacle(
                     Link::Listing,
                     place,
-                    format!("no line for process {}, although a group takes it", process.namespace_pid),
+                    format!(
+                        "no line for process {}, although a group takes it",
+                        process.namespace_pid
+                    ),
                     remedy,
                 ));
             }
@@ -178,7 +195,9 @@ fn groups(evidence: &Evidence) -> Vec<Finding> {
         ),
         None => obstacle(
             "no monitored group matches it".to_owned(),
-            format!("`warpgauge groups --explain {pid}` says what each group wants and what it has; {by_hand}"),
+            format!(
+                "`warpgauge groups --explain {pid}` says what each group wants and what it has; {by_hand}"
+            ),
         ),
     }
 }
@@ -215,11 +234,14 @@ pub(super) fn folder(evidence: &Evidence, process: &Process, inside: &Inside) ->
     match inside.folder {
         SeenFolder::Missing => obstacle(
             format!("it writes to {path}, and there is no such folder as the process sees it"),
-            format!("a pass makes {here}; a container needs it mounted, and WARPGAUGE_MEASUREMENTS_OUTPUT_DIR set to where it is inside"),
+            format!(
+                "a pass makes {here}; a container needs it mounted, and WARPGAUGE_MEASUREMENTS_OUTPUT_DIR set to where it is inside"
+            ),
         ),
-        SeenFolder::NotAFolder => {
-            obstacle(format!("{path} is no folder"), "move it away; a pass makes the folder".to_owned())
-        }
+        SeenFolder::NotAFolder => obstacle(
+            format!("{path} is no folder"),
+            "move it away; a pass makes the folder".to_owned(),
+        ),
         SeenFolder::Unreadable(reason) => vec![Finding::note(
             Link::Folder,
             place,
@@ -227,12 +249,20 @@ pub(super) fn folder(evidence: &Evidence, process: &Process, inside: &Inside) ->
             reason.advice(),
         )],
         SeenFolder::There { owner, mode, .. } if !may_write(process, owner, mode) => obstacle(
-            format!("{path} has mode {mode:o} and belongs to user {owner}: user {} may not write there", process.uids.file_system),
-            format!("chmod 1777 {path}, so that every measured user may, and none may touch the others' files"),
+            format!(
+                "{path} has mode {mode:o} and belongs to user {owner}: user {} may not write there",
+                process.uids.file_system
+            ),
+            format!(
+                "chmod 1777 {path}, so that every measured user may, and none may touch the others' files"
+            ),
         ),
         SeenFolder::There { is_ours: false, .. } if !is_contained(process) => obstacle(
             format!("it writes to {path}; the extension reads {here}"),
-            format!("make both the same: `paths.measurements` in {} and WARPGAUGE_MEASUREMENTS_OUTPUT_DIR", evidence.ours.file.display()),
+            format!(
+                "make both the same: `paths.measurements` in {} and WARPGAUGE_MEASUREMENTS_OUTPUT_DIR",
+                evidence.ours.file.display()
+            ),
         ),
         SeenFolder::There { is_ours: false, .. } => vec![Finding::note(
             Link::Folder,
