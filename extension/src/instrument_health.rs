@@ -191,7 +191,7 @@ mod tests {
         assert!(refused(&EXAMPLE.replace("0.98", "1.5")).contains("between 0 and 1"));
         assert!(refused(&EXAMPLE.replace("0.98", "1e999")).contains("no health report"));
         let deep = format!(r#"{{"version":1,"x":{}"#, "[".repeat(60_000));
-        assert!(refused(&deep).contains("recursion limit"));
+        assert!(refused(&deep).contains("no health report"));
     }
 
     proptest! {

@@ -217,6 +217,7 @@ fn json_holds_everything_and_times_as_text() {
                     "otel_service_name": "llm",
                     "cuda_driver_mapped": true,
                     "module_mapped": false,
+            "health": null,
                 }],
             },
             { "name": "b", "processes": [] },

@@ -16,7 +16,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use support::world::World;
+use support::world::{World, finish};
 
 /// A file that was last written this long ago.
 fn leave(world: &World, name: &str, ago: Duration) -> PathBuf {
@@ -79,4 +79,14 @@ fn a_process_that_a_pass_saw_end_is_cleared_up_after_within_minutes() {
     let left = leave(&world, &format!(".{pid}.health"), Duration::from_secs(90));
     world.pass_ends(0);
     assert!(!left.exists());
+}
+
+#[test]
+fn a_line_set_before_the_first_pass_leaves_the_state_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let sleeper = world.sleeper();
+    let set = finish(world.command(&["control", "set", &sleeper.pid().to_string(), "1"]));
+    assert!(set.status.success(), "{set:#?}");
+    assert_eq!(world.state().metadata().unwrap().permissions().mode() & 0o7777, 0o700);
 }
