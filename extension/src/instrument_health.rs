@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Its keys are in docs/communication.md, "Health file". Everybody may write to the folder that it
-//! lies in, so nothing is believed but what a user of the process wrote ([`file`]), and nothing is
+//! lies in, so nothing is believed but what a user of the process wrote ([`mod@file`]), and nothing is
 //! computed from it: it is shown to people.
 
 pub mod file;
