@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::containers::Containers;
 use crate::lock::LockError;
 use crate::measurements;
 use crate::report::Exit;
@@ -178,12 +179,9 @@ fn show_groups(
     } else {
         let mut resolution = setup.rules.resolve(&setup.proc, setup.own_pid)?;
         resolution.read_details(&setup.proc);
-        // Without the folder nobody has said anything.
-        let folder = measurements::open(&setup.config.paths.measurements);
-        let healths = folder.map_or_else(
-            |_| groups::Healths::default(),
-            |folder| groups::Healths::read(&resolution, &folder),
-        );
+        let top = measurements::open(&setup.config.paths.measurements).ok();
+        let containers = Containers::look(&setup.config.paths.containers);
+        let healths = groups::Healths::read(&resolution, top.as_ref(), &containers);
         groups::render_groups(out, &resolution, &healths, screen)?;
     }
     Ok(Exit::Done)

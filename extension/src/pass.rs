@@ -29,7 +29,6 @@ use crate::config::{Config, Distributions, Paths};
 use crate::containers::Containers;
 use crate::control::RuntimeConfig;
 use crate::health::{self, Health};
-use crate::instrument_health::leftovers;
 use crate::listing::Listing;
 use crate::lock::Lock;
 use crate::measurements::manifest::{self, ByFolder, Counted, StillThereByFolder};
@@ -74,7 +73,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     let claim = &claimed.sum;
     claim.refused.log("refused");
     claim.left.log("left for a later pass");
-    let health_files_removed = leftovers::remove(&top, &listing, &setup.proc, now_ns);
+    let health_files_removed = places.remove_health_files(&listing, &setup.proc, now_ns);
 
     begin_anew_if_the_clock_was_set_back(&mut carried, now_ns);
     let window = window_after(carried.window_end_ns, claim.oldest_ns, now_ns);

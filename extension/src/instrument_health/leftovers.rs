@@ -5,13 +5,14 @@
 //! [`MARGIN_OF_STRANGERS`] where no pass has seen its process end. The long margin is for processes
 //! that this `/proc` does not show, such as those of another container.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use nix::dir::Dir;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, SFlag};
 
-use crate::listing::Listing;
+use crate::listing::{ListedProcess, Listing};
 use crate::measurements::folder::{Folder, shown};
 use crate::procfs::{BootClock, ProcFile, ProcFs, Stat, Status};
 
@@ -35,10 +36,17 @@ struct Quiet {
     modified_ns: u64,
 }
 
-/// Removes them and says how many there were. What cannot be removed is said in the log and met
-/// again by the next pass.
-pub fn remove(folder: &Folder, listing: &Listing, proc: &ProcFs, now_ns: u64) -> u64 {
-    let quiet = quiet(folder, listing, now_ns);
+/// Removes them from a folder and says how many there were: from the container's folder of that
+/// name, or from the top one. What cannot be removed is said in the log and met again by the next
+/// pass.
+pub fn remove(
+    folder: &Folder,
+    container: Option<&str>,
+    listing: &Listing,
+    proc: &ProcFs,
+    now_ns: u64,
+) -> u64 {
+    let quiet = quiet(folder, container, listing, now_ns);
     if quiet.is_empty() {
         return 0;
     }
@@ -72,7 +80,15 @@ pub fn remove(folder: &Folder, listing: &Listing, proc: &ProcFs, now_ns: u64) ->
     removed
 }
 
-fn quiet(folder: &Folder, listing: &Listing, now_ns: u64) -> Vec<Quiet> {
+/// The containers' folders that may have some: those of processes that have ended. The others are
+/// not opened, because there may be thousands.
+#[must_use]
+pub fn containers(listing: &Listing) -> BTreeSet<&str> {
+    let ended = listing.processes().iter().filter(|process| process.gone_since_ns.is_some());
+    ended.filter_map(|process| process.folder.as_deref()).collect()
+}
+
+fn quiet(folder: &Folder, container: Option<&str>, listing: &Listing, now_ns: u64) -> Vec<Quiet> {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let Ok(mut entries) = Dir::openat(folder.fd(), ".", flags, Mode::empty()) else {
         return Vec::new();
@@ -86,7 +102,10 @@ fn quiet(folder: &Folder, listing: &Listing, now_ns: u64) -> Vec<Quiet> {
         .filter_map(|(name, own_pid)| {
             let (identity, mode) = folder.stat(&name).ok()?;
             let kind = SFlag::from_bits_truncate(mode) & SFlag::S_IFMT;
-            let mut known = listing.processes().iter().filter(|known| known.own_pid == own_pid);
+            let is_its = |known: &&ListedProcess| {
+                known.own_pid == own_pid && known.folder.as_deref() == container
+            };
+            let mut known = listing.processes().iter().filter(is_its);
             let margin = match known.next() {
                 Some(first)
                     if first.gone_since_ns.is_some()

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 
 use comfy_table::{Cell, Color};
 
+use crate::containers::Containers;
 use crate::groups::{Process, Resolution};
 use crate::instrument_health::file::{HealthFault, Subject, read};
 use crate::instrument_health::{HealthReport, State};
 use crate::measurements::folder::Folder;
+use crate::pass::place_of;
 use crate::procfs::ProcessId;
 
 /// The library's report is old when it has not written for this long; its default is every 10 s.
@@ -21,9 +23,11 @@ pub(super) const TITLES: [&str; 4] = ["STATE", "LAUNCHES", "MEASURED", "WINDOWS"
 pub struct Healths(HashMap<ProcessId, Result<HealthReport, HealthFault>>);
 
 impl Healths {
-    /// Reads those of all processes that lie in a folder of measurements.
+    /// Reads those of all processes, each in the folder that serves it: its container's, or the top
+    /// one. Without a folder nobody has said anything.
     #[must_use]
-    pub fn read(resolution: &Resolution, folder: &Folder) -> Self {
+    pub fn read(resolution: &Resolution, top: Option<&Folder>, containers: &Containers) -> Self {
+        let mut opened = HashMap::<&str, Option<Folder>>::new();
         let processes = resolution.groups.iter().flat_map(|group| &group.processes);
         let healths = processes.filter_map(|process| {
             let uids = process.uids.all();
@@ -32,7 +36,14 @@ impl Healths {
                 created_ns: process.created_unix_nanoseconds,
                 uids: &uids,
             };
-            Some((process.id, read(folder, subject).transpose()?))
+            let folder = match containers.folder_of(&place_of(process)) {
+                None => top,
+                Some(name) => {
+                    let open = || containers.open_measurements(name).ok().flatten();
+                    opened.entry(name).or_insert_with(open).as_ref()
+                }
+            };
+            Some((process.id, read(folder?, subject).transpose()?))
         });
         Self(healths.collect())
     }
