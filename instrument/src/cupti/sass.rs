@@ -277,11 +277,15 @@ impl Sass {
         SassCall::Disable.checked(unsafe { (self.disable)(&raw mut params) })
     }
 
-    /// Hands every value that was counted to `each`: metric and value.
+    /// Hands every value that was counted to `each`: the function's name, metric and value.
     ///
     /// # Errors
     /// [`SassCall::GetDataProperties`] or [`SassCall::FlushData`] and its code.
-    pub fn collect(&self, context: u64, mut each: impl FnMut(u64, u64)) -> Result<(), FailedCall> {
+    pub fn collect(
+        &self,
+        context: u64,
+        mut each: impl FnMut(&CStr, u64, u64),
+    ) -> Result<(), FailedCall> {
         let mut properties = DataPropertiesParams {
             structSize: size::DATA_PROPERTIES,
             pPriv: ptr::null_mut(),
@@ -320,14 +324,23 @@ impl Sass {
         };
         // SAFETY: there is room for as many records and values as CUPTI asked for.
         let code = unsafe { (self.flush)(&raw mut params) };
+        let flushed = SassCall::FlushData.checked(code);
+        if flushed.is_ok() {
+            for (record, values) in data.iter().zip(values.chunks_exact(instances)) {
+                let name = match record.functionName {
+                    name if name.is_null() => c"",
+                    // SAFETY: a C string of CUPTI's, which is freed below.
+                    name => unsafe { CStr::from_ptr(name) },
+                };
+                for value in values {
+                    each(name, value.metricId, value.value);
+                }
+            }
+        }
         for record in &data {
             // SAFETY: null, or a name that CUPTI allocated for us to free; nobody else has it.
             unsafe { libc::free(record.functionName.cast_mut().cast::<c_void>()) };
         }
-        SassCall::FlushData.checked(code)?;
-        for value in &values {
-            each(value.metricId, value.value);
-        }
-        Ok(())
+        flushed
     }
 }

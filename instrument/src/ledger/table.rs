@@ -241,7 +241,9 @@ mod tests {
     fn aligned_handles_spread_over_the_table() {
         let table: Table<6, 4096, 4> = Table::new();
         let fitted = (0..2048_u64)
-            .filter(|n| table.insert(1, &[0x5555_0000, 0x7f00_0000_0000 + n * 64, 1, 1, 256, 0], 0, 1))
+            .filter(|n| {
+                table.insert(1, &[0x5555_0000, 0x7f00_0000_0000 + n * 64, 1, 1, 256, 0], 0, 1)
+            })
             .count();
         assert_eq!(fitted, 2048, "half full, every key finds a place");
     }
@@ -271,7 +273,8 @@ mod tests {
                             match TABLE.count(shard, &key, 1) {
                                 Some(value) => assert_eq!(value, name * 10 + 1),
                                 None => {
-                                    unfitted += u64::from(!TABLE.insert(shard, &key, name * 10 + 1, 1))
+                                    unfitted +=
+                                        u64::from(!TABLE.insert(shard, &key, name * 10 + 1, 1))
                                 }
                             }
                         }
