@@ -40,7 +40,13 @@ const MEMORY: f64 = 8.0;
 /// How much of a shape's share a survey keeps. A program's rounds are often longer than the time
 /// between two surveys; with a short memory the shapes that were launched last would come first, and
 /// these come last again.
-const SHARE_KEPT: f64 = 7.0 / 8.0;
+const SHARE_KEPT: f64 = 63.0 / 64.0;
+
+/// A shape that was not launched for so many surveys is not waited for.
+const MOST_IDLE: u32 = 32;
+
+/// One that was not launched for so many makes room where that is short.
+const MOST_IDLE_WHERE_CROWDED: u32 = 10;
 
 /// What is known of a function's value for a shape.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -105,6 +111,8 @@ pub struct Shape {
     waiting: [u64; COUNTED_PROBES],
     /// Launches since the last survey.
     pub fresh: u64,
+    /// Surveys since the last launch.
+    idle: u32,
     /// Launches, of which each survey keeps [`SHARE_KEPT`].
     pub share: f64,
 }
@@ -131,6 +139,7 @@ impl Estimator {
     pub fn begin_survey(&mut self) {
         for shape in self.shapes.values_mut() {
             shape.fresh = 0;
+            shape.idle = shape.idle.saturating_add(1);
             shape.share *= SHARE_KEPT;
         }
     }
@@ -145,6 +154,7 @@ impl Estimator {
             *waiting = waiting.saturating_add(launches);
         }
         shape.fresh = shape.fresh.saturating_add(launches);
+        shape.idle = 0;
         #[expect(clippy::cast_precision_loss, reason = "a share needs no more digits")]
         let launches = launches as f64;
         shape.share += launches;
@@ -274,7 +284,8 @@ impl Estimator {
         }
         let mut given_up = 0;
         self.shapes.retain(|key, shape| {
-            let keep = shape.fresh > 0 || (shape.share >= RECENT && is_worth_waiting_for(key));
+            let keep = shape.fresh > 0
+                || (shape.idle <= MOST_IDLE_WHERE_CROWDED && is_worth_waiting_for(key));
             if !keep {
                 given_up += shape.waiting.iter().copied().max().unwrap_or(0);
             }
@@ -289,9 +300,6 @@ impl Estimator {
     }
 }
 
-/// A shape of a smaller share was not launched within the last ten surveys.
-const RECENT: f64 = 0.25;
-
 impl Shape {
     fn learn(&mut self, functions: FunctionSet, values: [Option<f64>; COUNTED_PROBES]) -> f64 {
         let places = COUNTED.iter().zip(&mut self.knowledge).zip(values);
@@ -301,10 +309,10 @@ impl Shape {
             .fold(0.0, f64::max)
     }
 
-    /// Whether the shape was launched lately: within fifty surveys, or more often and longer ago.
+    /// Whether the shape was launched lately.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        self.share >= 1.0 / 1024.0
+        self.idle <= MOST_IDLE
     }
 
     /// Whether each of these functions was measured.

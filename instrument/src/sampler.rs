@@ -41,6 +41,10 @@ const MOST_PATIENCE: Duration = Duration::from_secs(600);
 /// How many of the shapes whose time has come are wished for at least.
 const LEAST_WIDTH: usize = 16;
 
+/// A shape that was launched so often between two surveys while it was wished for, and no window
+/// came of it, is only launched in ways that windows avoid: others need not wait for it.
+const MOST_VAIN: u32 = 3;
+
 /// After a burst of module loads there is quiet for so long.
 const QUIET: Duration = Duration::from_secs(5);
 
@@ -68,6 +72,8 @@ pub struct Sampler {
     turn: usize,
     plans: HashMap<[u64; KEY_WORDS], Plan>,
     refused: HashSet<[u64; KEY_WORDS]>,
+    /// For shapes that were never measured, how often they were launched and no window came of it.
+    vain: HashMap<[u64; KEY_WORDS], u32>,
     /// What happened so far.
     pub statistics: Statistics,
 }
@@ -131,6 +137,7 @@ impl Sampler {
             turn: 0,
             plans: HashMap::new(),
             refused: HashSet::new(),
+            vain: HashMap::new(),
             statistics: Statistics::default(),
         }
     }
@@ -151,7 +158,9 @@ impl Sampler {
         let mut is_one_alive = false;
         for (key, shape) in estimator.shapes().filter(|(key, _)| !self.refused.contains(*key)) {
             if !shape.is_measured(counted) {
-                is_one_alive |= shape.is_alive();
+                let vain = self.vain.entry(*key).or_default();
+                *vain += u32::from(self.is_unmet && shape.fresh > 0);
+                is_one_alive |= shape.is_alive() && *vain < MOST_VAIN;
                 unmeasured.push((shape.share, hash(key)));
             } else if shape.is_alive() && self.plans.get(key).is_none_or(|plan| plan.due <= now) {
                 due.push((shape.share * (AGREEMENT + shape.spread(counted)), hash(key)));
@@ -160,9 +169,8 @@ impl Sampler {
         for ranked in [&mut unmeasured, &mut due] {
             ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         }
-        // A frequent shape would always be there before a rare one that was never measured. One that
-        // does not come, or only as no window may be opened for, must not hold up the others.
-        let width = if is_one_alive && !self.is_unmet { 0 } else { self.width };
+        // A frequent shape would always be there before a rare one that was never measured.
+        let width = if is_one_alive { 0 } else { self.width };
         if self.is_unmet {
             self.width = (2 * self.width).min(MAX_WANTED);
         }
@@ -321,6 +329,7 @@ impl Sampler {
     pub fn keep_only(&mut self, is_known: impl Fn(&[u64; KEY_WORDS]) -> bool) {
         self.plans.retain(|shape, _| is_known(shape));
         self.refused.retain(|shape| is_known(shape));
+        self.vain.retain(|shape, _| is_known(shape));
     }
 }
 
@@ -547,9 +556,11 @@ mod tests {
             estimator.count(key(number), 100);
         }
         learn(&mut estimator, 2, 12.0);
-        let wishes: Vec<_> =
-            (0..2).map(|_| sampler.wish(&estimator, functions(), now).unwrap().shapes).collect();
-        assert_eq!(wishes, [vec![hash(&key(1))], vec![hash(&key(1)), hash(&key(2))]]);
+        let mut wish = || sampler.wish(&estimator, functions(), now).unwrap().shapes;
+        for _ in 0..MOST_VAIN {
+            assert_eq!(wish(), [hash(&key(1))]);
+        }
+        assert_eq!(wish(), [hash(&key(1)), hash(&key(2))]);
     }
 
     #[test]
