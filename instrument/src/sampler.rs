@@ -41,6 +41,9 @@ const MOST_PATIENCE: Duration = Duration::from_secs(600);
 /// How many of the shapes whose time has come are wished for at least.
 const LEAST_WIDTH: usize = 16;
 
+/// How many surveys shapes that were never measured have for themselves at most.
+const MOST_PATIENCE_ALONE: u32 = 32;
+
 /// A shape that was launched so often between two surveys while it was wished for, and no window
 /// came of it, is only launched in ways that windows avoid: others need not wait for it.
 const MOST_VAIN: u32 = 3;
@@ -67,6 +70,11 @@ pub struct Sampler {
     width: usize,
     /// Whether no window has come of the last wish.
     is_unmet: bool,
+    /// Whether shapes that were never measured are wished for alone, in how many wishes in vain so
+    /// far, and in how many at most.
+    is_alone: bool,
+    unmet_alone: u32,
+    patience: u32,
     /// Whether all functions are counted in one window; otherwise one by one.
     together: bool,
     turn: usize,
@@ -133,6 +141,9 @@ impl Sampler {
             vain_graphs: 0,
             width: LEAST_WIDTH,
             is_unmet: false,
+            is_alone: true,
+            unmet_alone: 0,
+            patience: MOST_PATIENCE_ALONE,
             together: true,
             turn: 0,
             plans: HashMap::new(),
@@ -155,12 +166,12 @@ impl Sampler {
         let counted = self.functions_of_a_window(functions);
         let mut unmeasured = Vec::new();
         let mut due = Vec::new();
-        let mut is_one_alive = false;
+        let mut waits = false;
         for (key, shape) in estimator.shapes().filter(|(key, _)| !self.refused.contains(*key)) {
             if !shape.is_measured(counted) {
                 let vain = self.vain.entry(*key).or_default();
                 *vain += u32::from(self.is_unmet && shape.fresh > 0);
-                is_one_alive |= shape.is_alive() && *vain < MOST_VAIN;
+                waits |= *vain < MOST_VAIN;
                 unmeasured.push((shape.share, hash(key)));
             } else if shape.is_alive() && self.plans.get(key).is_none_or(|plan| plan.due <= now) {
                 due.push((shape.share * (AGREEMENT + shape.spread(counted)), hash(key)));
@@ -170,7 +181,14 @@ impl Sampler {
             ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         }
         // A frequent shape would always be there before a rare one that was never measured.
-        let width = if is_one_alive { 0 } else { self.width };
+        // One that does not come again must not hold up the others: they have their turn ever sooner.
+        self.unmet_alone += u32::from(self.is_unmet && self.is_alone);
+        if self.is_alone && self.unmet_alone >= self.patience {
+            self.patience = (self.patience / 2).max(1);
+            self.is_alone = false;
+        }
+        let alone = waits && self.is_alone;
+        let width = if alone { 0 } else { self.width };
         if self.is_unmet {
             self.width = (2 * self.width).min(MAX_WANTED);
         }
@@ -208,6 +226,10 @@ impl Sampler {
     /// brought one.
     pub fn judge(&mut self, outcome: &Outcome, surprise: Option<f64>, now: Instant) -> Verdict {
         self.is_unmet = false;
+        if self.is_alone {
+            self.patience = (2 * self.patience).min(MOST_PATIENCE_ALONE);
+        }
+        (self.is_alone, self.unmet_alone) = (true, 0);
         self.width = (self.width / 4).max(LEAST_WIDTH);
         self.statistics.time += outcome.took;
         match outcome.result {
@@ -544,6 +566,35 @@ mod tests {
         assert_eq!(widths, [16, 16, 32, 64, 128, 256, 499, 499]);
         sampler.judge(&measured(450, now, Duration::ZERO), Some(0.0), now);
         assert_eq!(wished(&mut sampler, &estimator), 256);
+    }
+
+    /// As one that a program launches once, when it starts.
+    #[test]
+    fn a_shape_that_does_not_come_again_holds_up_the_others_ever_less() {
+        let mut now = Instant::now();
+        let mut sampler = Sampler::new(1.0, SECOND, now);
+        let mut estimator = Estimator::default();
+        for number in [1, 2] {
+            estimator.count(key(number), 100);
+        }
+        let mut waits = Vec::new();
+        for _ in 0..7 {
+            learn(&mut estimator, 2, 12.0);
+            let mut wait = 0;
+            loop {
+                estimator.begin_survey();
+                estimator.count(key(2), 100);
+                now += 1000 * SECOND;
+                let wish = sampler.wish(&estimator, functions(), now).unwrap();
+                if wish.shapes.contains(&hash(&key(2))) {
+                    break;
+                }
+                wait += 1;
+            }
+            sampler.judge(&measured(2, now, Duration::ZERO), Some(0.0), now);
+            waits.push(wait);
+        }
+        assert_eq!(waits, [32, 16, 8, 4, 2, 1, 1]);
     }
 
     /// As a cooperative kernel, for which no window is ever opened.
