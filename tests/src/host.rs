@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 
+use crate::container::Container;
 use crate::wait::{PATIENCE, eventually};
 use crate::world::World;
 
@@ -57,6 +58,15 @@ impl<'world> Host<'world> {
     pub fn after(mut self, command: &str) -> Self {
         let script = format!("{command}; exec \"$0\" \"$@\"");
         let shell = ["/bin/sh", "-c", &script].map(OsString::from);
+        self.words.splice(0..0, shell);
+        self
+    }
+
+    /// Runs the program as process 1 of a pid namespace of its own, in a container's control group.
+    /// [`RunningHost::pid`] is then that of its parent outside.
+    #[must_use]
+    pub fn in_container(mut self, container: &Container) -> Self {
+        let shell = ["/bin/sh", "-c", &container.script()].map(OsString::from);
         self.words.splice(0..0, shell);
         self
     }
