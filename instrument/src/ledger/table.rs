@@ -46,7 +46,7 @@ fn generation(meta: u64) -> u64 {
 
 /// The next generation, of 2^16: whoever sleeps that long between two instructions counts wrongly.
 fn next_generation(meta: u64) -> u64 {
-    (meta >> USE_BITS).wrapping_add(1) % (1 << (u64::BITS - COUNT_BITS)) << USE_BITS
+    ((meta >> USE_BITS).wrapping_add(1) % (1 << (u64::BITS - COUNT_BITS))) << USE_BITS
 }
 
 #[repr(align(64))]
