@@ -1,7 +1,7 @@
 //! Launches seen since they were last asked for, per launch shape.
 //!
 //! A launch costs one look-up in [`Table`]; the first one of a shape also asks the probe for its
-//! occupancy. Threads count in counters of their own ([`shard`]), so they do not slow each other
+//! occupancy. Threads count in counters of their own (`shard.rs`), so they do not slow each other
 //! down. Memory is fixed, however many threads there are: 256 KiB for the shapes, 2 MiB for their
 //! counters (32 KiB for each shard that a thread launches in, all of it once more than half of the
 //! shapes are taken and idle ones are thrown out) and 72 KiB for the occupancies, as far as they are
@@ -10,7 +10,7 @@
 mod shard;
 mod table;
 
-/// The atomics of [`table`]: others where every order of its steps is tried.
+/// The atomics of `table`: others where every order of its steps is tried.
 mod atomic {
     pub(super) use std::sync::atomic::{AtomicU64, Ordering};
 }

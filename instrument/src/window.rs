@@ -1,6 +1,6 @@
 //! A window: one launch, or one launch of a graph, measured alone on the host's thread that makes it.
 //!
-//! There is one window in the process at a time ([`handover`]). Everyone else who launches into the
+//! There is one window in the process at a time (`window/handover.rs`). Everyone else who launches into the
 //! same context meanwhile leaves a mark, and the measurement is thrown away: its counters would hold
 //! their launch as well.
 //!
@@ -10,7 +10,7 @@
 
 mod handover;
 
-/// The atomics of [`handover`]: others where every order of its steps is tried.
+/// The atomics of `handover`: others where every order of its steps is tried.
 mod atomic {
     pub(super) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 }
