@@ -113,7 +113,7 @@ pub struct Shape {
     pub fresh: u64,
     /// Surveys since the last launch.
     idle: u32,
-    /// Launches, of which each survey keeps [`SHARE_KEPT`].
+    /// Launches, of which each survey keeps 63 of 64 parts.
     pub share: f64,
 }
 
