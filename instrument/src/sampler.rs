@@ -4,9 +4,12 @@
 //! next one has to wait for t / budget, and for the shortest interval at least. After a slow one the
 //! wait doubles, up to 64 times. One that takes longer than [`LIMIT`] was the last one.
 //!
-//! Shapes that were never measured come first, the most launched before the others; then those
-//! whose time has come, by share of launches and by how much their measurements scatter. Each time a
-//! measurement agrees with what was expected the shape waits twice as long for the next one.
+//! Shapes that were never measured come first: all of them are wished for at once, and whichever is
+//! launched next has its window, mostly a frequent one. Then come those whose time has come: a few
+//! with the largest share of launches times how much their measurements scatter. A wish that nobody
+//! meets until the next survey is widened: in a program of long rounds those that were launched last
+//! come last again. Each time a measurement agrees with what was expected the shape
+//! waits twice as long for the next one.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -35,6 +38,16 @@ const AGREEMENT: f64 = 0.02;
 const FIRST_PATIENCE: u32 = 2;
 const MOST_PATIENCE: Duration = Duration::from_secs(600);
 
+/// How many of the shapes whose time has come are wished for at least.
+const LEAST_WIDTH: usize = 16;
+
+/// How many surveys shapes that were never measured have for themselves at most.
+const MOST_PATIENCE_ALONE: u32 = 32;
+
+/// A shape that was launched so often between two surveys while it was wished for, and no window
+/// came of it, is only launched in ways that windows avoid: others need not wait for it.
+const MOST_VAIN: u32 = 3;
+
 /// After a burst of module loads there is quiet for so long.
 const QUIET: Duration = Duration::from_secs(5);
 
@@ -51,11 +64,24 @@ pub struct Sampler {
     stretch: u32,
     lazily: bool,
     empty_in_a_row: u32,
+    /// Graphs that counted nothing, or nothing with a name, since one counted.
+    vain_graphs: u32,
+    /// How many of the shapes whose time has come are wished for.
+    width: usize,
+    /// Whether no window has come of the last wish.
+    is_unmet: bool,
+    /// Whether shapes that were never measured are wished for alone, in how many wishes in vain so
+    /// far, and in how many at most.
+    is_alone: bool,
+    unmet_alone: u32,
+    patience: u32,
     /// Whether all functions are counted in one window; otherwise one by one.
     together: bool,
     turn: usize,
     plans: HashMap<[u64; KEY_WORDS], Plan>,
     refused: HashSet<[u64; KEY_WORDS]>,
+    /// For shapes that were never measured, how often they were launched and no window came of it.
+    vain: HashMap<[u64; KEY_WORDS], u32>,
     /// What happened so far.
     pub statistics: Statistics,
 }
@@ -95,6 +121,8 @@ pub enum Verdict {
     GoOn,
     /// A function cannot be counted.
     Drop(FunctionSet, String),
+    /// No more windows around graphs.
+    SpareGraphs(String),
     /// No more windows in this process.
     Stop(String),
 }
@@ -110,10 +138,17 @@ impl Sampler {
             stretch: 1,
             lazily: true,
             empty_in_a_row: 0,
+            vain_graphs: 0,
+            width: LEAST_WIDTH,
+            is_unmet: false,
+            is_alone: true,
+            unmet_alone: 0,
+            patience: MOST_PATIENCE_ALONE,
             together: true,
             turn: 0,
             plans: HashMap::new(),
             refused: HashSet::new(),
+            vain: HashMap::new(),
             statistics: Statistics::default(),
         }
     }
@@ -129,26 +164,39 @@ impl Sampler {
             return None;
         }
         let counted = self.functions_of_a_window(functions);
-        let mut candidates: Vec<(bool, f64, u64)> = estimator
-            .shapes()
-            .filter(|(key, shape)| shape.is_alive() && !self.refused.contains(*key))
-            .filter_map(|(key, shape)| {
-                let unmeasured = !shape.is_measured(counted);
-                let due = self.plans.get(key).is_none_or(|plan| plan.due <= now);
-                let rank = shape.share * (AGREEMENT + shape.spread(counted));
-                (unmeasured || due).then_some((unmeasured, rank, hash(key)))
-            })
-            .collect();
-        candidates.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
+        let mut unmeasured = Vec::new();
+        let mut due = Vec::new();
+        let mut waits = false;
+        for (key, shape) in estimator.shapes().filter(|(key, _)| !self.refused.contains(*key)) {
+            if !shape.is_measured(counted) {
+                let vain = self.vain.entry(*key).or_default();
+                *vain += u32::from(self.is_unmet && shape.fresh > 0);
+                waits |= *vain < MOST_VAIN;
+                unmeasured.push((shape.share, hash(key)));
+            } else if shape.is_alive() && self.plans.get(key).is_none_or(|plan| plan.due <= now) {
+                due.push((shape.share * (AGREEMENT + shape.spread(counted)), hash(key)));
+            }
+        }
+        for ranked in [&mut unmeasured, &mut due] {
+            ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        }
         // A frequent shape would always be there before a rare one that was never measured.
-        let unmeasured = candidates.first().is_some_and(|first| first.0);
-        let shapes: Vec<u64> = candidates
-            .into_iter()
-            .filter(|candidate| candidate.0 == unmeasured)
-            .map(|candidate| candidate.2)
-            .take(MAX_WANTED)
-            .collect();
-        (!shapes.is_empty()).then_some(Wish { shapes, functions: counted, lazily: self.lazily })
+        // One that does not come again must not hold up the others: they have their turn ever sooner.
+        self.unmet_alone += u32::from(self.is_unmet && self.is_alone);
+        if self.is_alone && self.unmet_alone >= self.patience {
+            self.patience = (self.patience / 2).max(1);
+            self.is_alone = false;
+        }
+        let alone = waits && self.is_alone;
+        let width = if alone { 0 } else { self.width };
+        if self.is_unmet {
+            self.width = (2 * self.width).min(MAX_WANTED);
+        }
+        due.truncate(width);
+        unmeasured.truncate(MAX_WANTED - due.len());
+        let shapes: Vec<u64> = unmeasured.into_iter().chain(due).map(|(_, hash)| hash).collect();
+        self.is_unmet = !shapes.is_empty();
+        self.is_unmet.then_some(Wish { shapes, functions: counted, lazily: self.lazily })
     }
 
     fn functions_of_a_window(&self, functions: FunctionSet) -> FunctionSet {
@@ -162,6 +210,13 @@ impl Sampler {
         functions.iter().skip(self.turn % number).take(1).collect()
     }
 
+    /// When the next window may open, if that is within `longest`; the moment after it otherwise.
+    #[must_use]
+    pub fn next_chance(&self, now: Instant, longest: Duration) -> Instant {
+        let latest = now + longest;
+        if self.not_before > now { self.not_before.min(latest) } else { latest }
+    }
+
     /// Modules came in a burst: the program is starting something.
     pub fn be_quiet(&mut self, now: Instant) {
         self.not_before = self.not_before.max(now + QUIET);
@@ -170,6 +225,12 @@ impl Sampler {
     /// Judges a window. `surprise` is how far its measurement was from what was expected, if it
     /// brought one.
     pub fn judge(&mut self, outcome: &Outcome, surprise: Option<f64>, now: Instant) -> Verdict {
+        self.is_unmet = false;
+        if self.is_alone {
+            self.patience = (2 * self.patience).min(MOST_PATIENCE_ALONE);
+        }
+        (self.is_alone, self.unmet_alone) = (true, 0);
+        self.width = (self.width / 4).max(LEAST_WIDTH);
         self.statistics.time += outcome.took;
         match outcome.result {
             Ok(_) => self.statistics.measured += 1,
@@ -180,7 +241,8 @@ impl Sampler {
             .unwrap_or(Duration::MAX)
             .saturating_mul(self.stretch);
         let pause = pause.max(self.interval).min(Duration::from_secs(86_400));
-        self.not_before = self.not_before.max(now + pause);
+        // From the moment that it opened: it was noticed up to a survey later, which is no cost.
+        self.not_before = self.not_before.max(outcome.opened_at + pause);
         self.turn += 1;
         if outcome.took > LIMIT {
             let seconds = outcome.took.as_secs_f64();
@@ -188,13 +250,18 @@ impl Sampler {
                 "a window took {seconds:.1} s: longer than {LIMIT:?} is too long"
             ));
         }
-        match outcome.result {
-            Ok(_) => {
+        match &outcome.result {
+            Ok(parts) => {
                 self.empty_in_a_row = 0;
-                self.plan_next(outcome.shape, surprise.unwrap_or(0.0), now);
+                if outcome.by_graph {
+                    self.vain_graphs = 0;
+                }
+                for (shape, _) in parts.iter().flat_map(|part| &part.shapes) {
+                    self.plan_next(*shape, surprise.unwrap_or(0.0), now);
+                }
                 Verdict::GoOn
             }
-            Err(refusal) => self.judge_refusal(outcome, refusal, now),
+            Err(refusal) => self.judge_refusal(outcome, *refusal, now),
         }
     }
 
@@ -219,6 +286,21 @@ impl Sampler {
             | Refusal::Disturbed
             | Refusal::NotLaunched
             | Refusal::ContextGone => Verdict::GoOn,
+            // Graphs may hold kernels as they were when they were instantiated, without patches.
+            Refusal::Empty | Refusal::Unattributed if outcome.by_graph => {
+                if self.statistics.measured == 0 {
+                    self.lazily = false;
+                }
+                self.vain_graphs += 1;
+                if self.vain_graphs <= MOST_EMPTY {
+                    return Verdict::GoOn;
+                }
+                Verdict::SpareGraphs(match refusal {
+                    Refusal::Empty => "their kernels counted nothing".to_owned(),
+                    _ => "what they counted bears no name of theirs".to_owned(),
+                })
+            }
+            Refusal::Unattributed => Verdict::GoOn,
             Refusal::Empty if self.lazily => {
                 self.lazily = false;
                 Verdict::GoOn
@@ -269,6 +351,7 @@ impl Sampler {
     pub fn keep_only(&mut self, is_known: impl Fn(&[u64; KEY_WORDS]) -> bool) {
         self.plans.retain(|shape, _| is_known(shape));
         self.refused.retain(|shape| is_known(shape));
+        self.vain.retain(|shape, _| is_known(shape));
     }
 }
 
@@ -278,7 +361,7 @@ mod tests {
 
     use super::*;
     use crate::cupti::FailedCall;
-    use crate::meter::Counters;
+    use crate::window::Part;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -290,12 +373,15 @@ mod tests {
         [Function::Instructions, Function::Divergence].into_iter().collect()
     }
 
-    fn outcome(number: u64, took: Duration, result: Result<Counters, Refusal>) -> Outcome {
-        Outcome { shape: key(number), device: 0, functions: functions(), took, result }
+    fn outcome(number: u64, opened_at: Instant, took: Duration, refusal: Refusal) -> Outcome {
+        let (shape, functions) = (key(number), functions());
+        let result = Err(refusal);
+        Outcome { shape, by_graph: false, device: 0, functions, opened_at, took, result }
     }
 
-    fn measured(number: u64, took: Duration) -> Outcome {
-        outcome(number, took, Ok(Counters::default()))
+    fn measured(number: u64, opened_at: Instant, took: Duration) -> Outcome {
+        let part = Part { shapes: vec![(key(number), 1)], ..Part::default() };
+        Outcome { result: Ok(vec![part]), ..outcome(number, opened_at, took, Refusal::Empty) }
     }
 
     fn learn(estimator: &mut Estimator, number: u64, value: f64) -> Option<f64> {
@@ -344,11 +430,15 @@ mod tests {
         let mut estimator = Estimator::default();
         estimator.count(key(1), 1);
         estimator.count(key(2), 1);
-        sampler.judge(&measured(1, Duration::from_millis(50)), Some(0.0), now);
+        sampler.judge(&measured(1, now, Duration::from_millis(50)), Some(0.0), now);
         let at = |sampler: &mut Sampler, later| sampler.wish(&estimator, functions(), now + later);
         assert_eq!(at(&mut sampler, Duration::from_millis(4_999)), None, "50 ms are 1 % of 5 s");
         assert!(at(&mut sampler, 5 * SECOND).is_some());
-        sampler.judge(&measured(1, Duration::from_micros(1)), Some(0.0), now + 5 * SECOND);
+        sampler.judge(
+            &measured(1, now + 5 * SECOND, Duration::from_micros(1)),
+            Some(0.0),
+            now + 5 * SECOND,
+        );
         assert_eq!(at(&mut sampler, Duration::from_millis(5_999)), None, "one a second at most");
         assert!(at(&mut sampler, 6 * SECOND).is_some());
     }
@@ -360,7 +450,7 @@ mod tests {
         let mut estimator = Estimator::default();
         estimator.count(key(1), 1);
         for doubled in [2, 4, 8] {
-            sampler.judge(&measured(2, Duration::from_millis(200)), Some(0.0), now);
+            sampler.judge(&measured(2, now, Duration::from_millis(200)), Some(0.0), now);
             let pause = 2 * SECOND * doubled;
             assert_eq!(sampler.wish(&estimator, functions(), now + pause - SECOND / 1000), None);
             now += pause;
@@ -377,7 +467,7 @@ mod tests {
         let mut waits = Vec::new();
         for surprise in [0.0, 0.0, 0.0, 0.5, 0.0] {
             learn(&mut estimator, 1, 12.0);
-            sampler.judge(&measured(1, Duration::ZERO), Some(surprise), now);
+            sampler.judge(&measured(1, now, Duration::ZERO), Some(surprise), now);
             let mut wait = 0;
             while sampler.wish(&estimator, functions(), now).is_none() {
                 now += SECOND;
@@ -392,7 +482,7 @@ mod tests {
     fn a_window_over_the_limit_is_the_last_one() {
         let now = Instant::now();
         let mut sampler = Sampler::new(1.0, SECOND, now);
-        let verdict = sampler.judge(&measured(1, LIMIT + SECOND), Some(0.0), now);
+        let verdict = sampler.judge(&measured(1, now, LIMIT + SECOND), Some(0.0), now);
         assert!(matches!(verdict, Verdict::Stop(why) if why.contains("3.0 s")));
     }
 
@@ -403,7 +493,7 @@ mod tests {
         let mut estimator = Estimator::default();
         estimator.count(key(1), 1);
         assert!(sampler.wish(&estimator, functions(), now).unwrap().lazily);
-        let empty = outcome(1, Duration::ZERO, Err(Refusal::Empty));
+        let empty = outcome(1, now, Duration::ZERO, Refusal::Empty);
         assert_eq!(sampler.judge(&empty, None, now), Verdict::GoOn);
         assert!(!sampler.wish(&estimator, functions(), now + SECOND).unwrap().lazily);
         for _ in 1..MOST_EMPTY {
@@ -419,13 +509,13 @@ mod tests {
         let mut estimator = Estimator::default();
         estimator.count(key(1), 1);
         let failed = Refusal::Failed(FailedCall { call: SassCall::SetConfig, code: 1 });
-        let together = outcome(1, Duration::ZERO, Err(failed));
+        let together = outcome(1, now, Duration::ZERO, failed);
         assert_eq!(sampler.judge(&together, None, now), Verdict::GoOn);
         let mut seen = Vec::new();
         for round in 1..=2 {
             let wish = sampler.wish(&estimator, functions(), now + round * SECOND).unwrap();
             seen.push(wish.functions.to_string());
-            sampler.judge(&measured(1, Duration::ZERO), Some(0.0), now);
+            sampler.judge(&measured(1, now, Duration::ZERO), Some(0.0), now);
         }
         seen.sort();
         assert_eq!(seen, ["0", "3"]);
@@ -434,12 +524,103 @@ mod tests {
     }
 
     #[test]
+    fn graphs_that_count_nothing_are_spared_and_other_launches_are_not() {
+        let now = Instant::now();
+        let mut sampler = Sampler::new(1.0, SECOND, now);
+        let mut estimator = Estimator::default();
+        estimator.count(key(1), 1);
+        let empty = outcome(1, now, Duration::ZERO, Refusal::Empty);
+        let empty = Outcome { by_graph: true, ..empty };
+        for _ in 0..MOST_EMPTY {
+            assert_eq!(sampler.judge(&empty, None, now), Verdict::GoOn);
+        }
+        assert!(matches!(sampler.judge(&empty, None, now), Verdict::SpareGraphs(_)));
+        assert!(sampler.wish(&estimator, functions(), now + SECOND).is_some());
+    }
+
+    /// The shapes that were launched last look like the most frequent ones, and are the last to come
+    /// again.
+    #[test]
+    fn every_shape_of_a_long_round_is_wished_for_at_once_and_a_wish_that_nobody_meets_widens() {
+        let now = Instant::now();
+        let mut sampler = Sampler::new(1.0, SECOND, now);
+        let mut estimator = Estimator::default();
+        for number in 0..500 {
+            estimator.begin_survey();
+            estimator.count(key(number), 1);
+        }
+        let wished = |sampler: &mut Sampler, estimator: &Estimator| {
+            sampler.wish(estimator, functions(), now).unwrap().shapes.len()
+        };
+        assert_eq!(wished(&mut sampler, &estimator), 500);
+        for number in 0..500 {
+            learn(&mut estimator, number, 12.0);
+            estimator.count(key(number), 1);
+        }
+        sampler.judge(&measured(450, now, Duration::ZERO), Some(0.0), now);
+        let later = now + SECOND;
+        let wished = |sampler: &mut Sampler, estimator: &Estimator| {
+            sampler.wish(estimator, functions(), later).unwrap().shapes.len()
+        };
+        let widths: Vec<_> = (0..8).map(|_| wished(&mut sampler, &estimator)).collect();
+        assert_eq!(widths, [16, 16, 32, 64, 128, 256, 499, 499]);
+        sampler.judge(&measured(450, now, Duration::ZERO), Some(0.0), now);
+        assert_eq!(wished(&mut sampler, &estimator), 256);
+    }
+
+    /// As one that a program launches once, when it starts.
+    #[test]
+    fn a_shape_that_does_not_come_again_holds_up_the_others_ever_less() {
+        let mut now = Instant::now();
+        let mut sampler = Sampler::new(1.0, SECOND, now);
+        let mut estimator = Estimator::default();
+        for number in [1, 2] {
+            estimator.count(key(number), 100);
+        }
+        let mut waits = Vec::new();
+        for _ in 0..7 {
+            learn(&mut estimator, 2, 12.0);
+            let mut wait = 0;
+            loop {
+                estimator.begin_survey();
+                estimator.count(key(2), 100);
+                now += 1000 * SECOND;
+                let wish = sampler.wish(&estimator, functions(), now).unwrap();
+                if wish.shapes.contains(&hash(&key(2))) {
+                    break;
+                }
+                wait += 1;
+            }
+            sampler.judge(&measured(2, now, Duration::ZERO), Some(0.0), now);
+            waits.push(wait);
+        }
+        assert_eq!(waits, [32, 16, 8, 4, 2, 1, 1]);
+    }
+
+    /// As a cooperative kernel, for which no window is ever opened.
+    #[test]
+    fn a_shape_that_never_gets_a_window_does_not_hold_up_the_others() {
+        let now = Instant::now();
+        let mut sampler = Sampler::new(1.0, SECOND, now);
+        let mut estimator = Estimator::default();
+        for number in [1, 2] {
+            estimator.count(key(number), 100);
+        }
+        learn(&mut estimator, 2, 12.0);
+        let mut wish = || sampler.wish(&estimator, functions(), now).unwrap().shapes;
+        for _ in 0..MOST_VAIN {
+            assert_eq!(wish(), [hash(&key(1))]);
+        }
+        assert_eq!(wish(), [hash(&key(1)), hash(&key(2))]);
+    }
+
+    #[test]
     fn a_collective_kernel_is_never_asked_for_again() {
         let now = Instant::now();
         let mut sampler = Sampler::new(1.0, SECOND, now);
         let mut estimator = Estimator::default();
         estimator.count(key(1), 1);
-        let refused = outcome(1, Duration::ZERO, Err(Refusal::Collective));
+        let refused = outcome(1, now, Duration::ZERO, Refusal::Collective);
         assert_eq!(sampler.judge(&refused, None, now), Verdict::GoOn);
         assert_eq!(sampler.wish(&estimator, functions(), now + 100 * SECOND), None);
         assert!(!sampler.may_measure(&key(1)));
@@ -460,7 +641,7 @@ mod tests {
             estimator.count(key(1), 1);
             let mut spent = Duration::ZERO;
             for took in milliseconds.into_iter().map(Duration::from_millis) {
-                sampler.judge(&measured(2, took), Some(0.0), now);
+                sampler.judge(&measured(2, now, took), Some(0.0), now);
                 spent += took;
                 now = sampler.not_before;
                 prop_assert!(sampler.wish(&estimator, functions(), now).is_some());

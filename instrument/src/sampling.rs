@@ -8,13 +8,13 @@ use crate::cupti::{Cupti, Sass};
 use crate::estimator::{Estimate, Estimator, Shape};
 use crate::launch::KEY_WORDS;
 use crate::log::Log;
-use crate::meter::{Counters, MAX_DEVICES, Meter};
+use crate::meter::{MAX_DEVICES, Meter};
 use crate::mps;
 use crate::observer;
 use crate::probes::{self, COUNTED_PROBES, Counting};
 use crate::sampler::{LIMIT, Sampler, Statistics, Verdict};
 use crate::settings::Settings;
-use crate::window::{BURST_OF_MODULE_LOADS, Outcome};
+use crate::window::{BURST_OF_MODULE_LOADS, Outcome, Part};
 
 /// Measures the functions that have to be counted.
 #[derive(Debug)]
@@ -109,6 +109,13 @@ impl Sampling {
         (!self.measurable().is_empty()).then_some(self.interval)
     }
 
+    /// When to survey next: not later than an interval from now, and at once when the next window
+    /// may open. `None` while there is nothing to survey.
+    #[must_use]
+    pub fn next_survey(&self, now: Instant) -> Option<Instant> {
+        self.interval().map(|interval| self.sampler.next_chance(now, interval))
+    }
+
     /// Begins to count anew what is launched between two surveys.
     pub fn begin_survey(&mut self) {
         self.estimator.begin_survey();
@@ -177,8 +184,11 @@ impl Sampling {
 
     fn take_outcome(&mut self, now: Instant, log: &mut Log) {
         let Some(outcome) = observer::window().take() else { return };
-        let surprise = match (outcome.result, observer::meter()) {
-            (Ok(counters), Some(meter)) => self.learn(&outcome, &counters, meter),
+        let surprise = match (&outcome.result, observer::meter()) {
+            (Ok(parts), Some(meter)) => parts
+                .iter()
+                .filter_map(|part| self.learn(&outcome, part, meter))
+                .max_by(f64::total_cmp),
             _ => None,
         };
         if let Err(refusal) = outcome.result {
@@ -186,15 +196,19 @@ impl Sampling {
         }
         match self.sampler.judge(&outcome, surprise, now) {
             Verdict::GoOn => {}
+            Verdict::SpareGraphs(why) => {
+                observer::window().spare_graphs();
+                log.say(format_args!("what graphs launch is not measured any more: {why}"));
+            }
             Verdict::Drop(functions, why) => self.drop_functions(functions, &why, log),
             Verdict::Stop(why) => self.stop(&why, log),
         }
     }
 
-    fn learn(&mut self, outcome: &Outcome, counters: &Counters, meter: &Meter) -> Option<f64> {
+    fn learn(&mut self, outcome: &Outcome, part: &Part, meter: &Meter) -> Option<f64> {
         let values: [Option<f64>; COUNTED_PROBES] =
-            std::array::from_fn(|probe| meter.value(probe, counters));
-        self.estimator.learn(&outcome.shape, outcome.functions, values)
+            std::array::from_fn(|probe| meter.value(probe, &part.counters));
+        self.estimator.learn_together(&part.shapes, outcome.functions, values)
     }
 
     /// A window that is still open since the last survey and longer than the limit is never

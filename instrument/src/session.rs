@@ -153,7 +153,7 @@ impl Session {
         let survey_interval = self.sampling.interval().filter(|_| self.subscription.is_some());
         if now >= self.next_flush || (survey_interval.is_some() && now >= self.next_survey) {
             self.survey(now);
-            self.next_survey = now + survey_interval.unwrap_or_default();
+            self.next_survey = self.sampling.next_survey(now).unwrap_or(now);
         }
         if now >= self.next_flush {
             self.flush();

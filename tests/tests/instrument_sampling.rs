@@ -260,3 +260,18 @@ fn several_devices_are_measured_each_with_its_own_context() {
     assert!(of(0) > 0 && of(1) > 0 && of(0) + of(1) <= outcome.launches());
     assert_eq!(published.launches, outcome.launches());
 }
+
+/// A program whose round of launches is longer than the time between two surveys: every shape is the
+/// last one of some survey and comes again much later.
+#[test]
+fn hundreds_of_shapes_in_turn_are_measured_one_after_the_other() {
+    const SHAPES: u64 = 200;
+    let shapes: Vec<String> = (1..=SHAPES).map(|n| format!("--kernel=saxpy={n}:256")).collect();
+    let world = World::new().unwrap();
+    let arguments: Vec<&str> =
+        ["--seconds=10", "--rate=4000"].into_iter().chain(shapes.iter().map(|s| &**s)).collect();
+    let outcome = run(sampled(&world, &arguments), "0");
+    let published = world.published_by(outcome.pid).unwrap();
+    // Some shapes still wait for their first window; without a wish for all of them none had one.
+    assert!(error(&outcome, &published) < 0.5, "{published:?}");
+}
