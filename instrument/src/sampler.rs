@@ -4,12 +4,14 @@
 //! next one has to wait for t / budget, and for the shortest interval at least. After a slow one the
 //! wait doubles, up to 64 times. One that takes longer than [`LIMIT`] was the last one.
 //!
-//! Shapes that were never measured come first: all of them are wished for at once, and whichever is
-//! launched next has its window, mostly a frequent one. Then come those whose time has come: a few
-//! with the largest share of launches times how much their measurements scatter. A wish that nobody
-//! meets until the next survey is widened: in a program of long rounds those that were launched last
-//! come last again. Each time a measurement agrees with what was expected the shape
-//! waits twice as long for the next one.
+//! All shapes that may have a window are wished for at once, and whichever is launched next has it:
+//! a wish for a few of them would miss, in a program of long rounds, all that come between two
+//! surveys. Shapes that were never measured are wished for alone first (`sampler/turns.rs`). A shape
+//! that was measured is due again after two intervals, and after twice as long each time that a
+//! measurement agrees with what was expected; so the frequent ones, which are met first, step aside
+//! for the others, and those that scatter come back.
+
+mod turns;
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -20,6 +22,8 @@ use crate::cupti::SassCall;
 use crate::estimator::Estimator;
 use crate::launch::KEY_WORDS;
 use crate::window::{MAX_WANTED, Outcome, Refusal, hash};
+
+use self::turns::Turns;
 
 /// A window that takes longer is the last one in its process: a thread inside a synchronise cannot
 /// be called back, and the next one might never come out.
@@ -37,16 +41,6 @@ const AGREEMENT: f64 = 0.02;
 /// How long a shape waits for its second measurement, in shortest intervals, and at most.
 const FIRST_PATIENCE: u32 = 2;
 const MOST_PATIENCE: Duration = Duration::from_secs(600);
-
-/// How many of the shapes whose time has come are wished for at least.
-const LEAST_WIDTH: usize = 16;
-
-/// How many surveys shapes that were never measured have for themselves at most.
-const MOST_PATIENCE_ALONE: u32 = 32;
-
-/// A shape that was launched so often between two surveys while it was wished for, and no window
-/// came of it, is only launched in ways that windows avoid: others need not wait for it.
-const MOST_VAIN: u32 = 3;
 
 /// After a burst of module loads there is quiet for so long.
 const QUIET: Duration = Duration::from_secs(5);
@@ -66,22 +60,14 @@ pub struct Sampler {
     empty_in_a_row: u32,
     /// Graphs that counted nothing, or nothing with a name, since one counted.
     vain_graphs: u32,
-    /// How many of the shapes whose time has come are wished for.
-    width: usize,
-    /// Whether no window has come of the last wish.
-    is_unmet: bool,
-    /// Whether shapes that were never measured are wished for alone, in how many wishes in vain so
-    /// far, and in how many at most.
-    is_alone: bool,
-    unmet_alone: u32,
-    patience: u32,
+    turns: Turns,
+    /// How many wishes there were.
+    wishes: usize,
     /// Whether all functions are counted in one window; otherwise one by one.
     together: bool,
     turn: usize,
     plans: HashMap<[u64; KEY_WORDS], Plan>,
     refused: HashSet<[u64; KEY_WORDS]>,
-    /// For shapes that were never measured, how often they were launched and no window came of it.
-    vain: HashMap<[u64; KEY_WORDS], u32>,
     /// What happened so far.
     pub statistics: Statistics,
 }
@@ -139,16 +125,12 @@ impl Sampler {
             lazily: true,
             empty_in_a_row: 0,
             vain_graphs: 0,
-            width: LEAST_WIDTH,
-            is_unmet: false,
-            is_alone: true,
-            unmet_alone: 0,
-            patience: MOST_PATIENCE_ALONE,
+            turns: Turns::new(interval),
+            wishes: 0,
             together: true,
             turn: 0,
             plans: HashMap::new(),
             refused: HashSet::new(),
-            vain: HashMap::new(),
             statistics: Statistics::default(),
         }
     }
@@ -164,39 +146,26 @@ impl Sampler {
             return None;
         }
         let counted = self.functions_of_a_window(functions);
-        let mut unmeasured = Vec::new();
-        let mut due = Vec::new();
-        let mut waits = false;
+        let (mut new, mut due) = (Vec::new(), Vec::new());
         for (key, shape) in estimator.shapes().filter(|(key, _)| !self.refused.contains(*key)) {
             if !shape.is_measured(counted) {
-                let vain = self.vain.entry(*key).or_default();
-                *vain += u32::from(self.is_unmet && shape.fresh > 0);
-                waits |= *vain < MOST_VAIN;
-                unmeasured.push((shape.share, hash(key)));
+                new.push((shape.share, hash(key)));
             } else if shape.is_alive() && self.plans.get(key).is_none_or(|plan| plan.due <= now) {
                 due.push((shape.share * (AGREEMENT + shape.spread(counted)), hash(key)));
             }
         }
-        for ranked in [&mut unmeasured, &mut due] {
-            ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let is_alone = !new.is_empty() && !due.is_empty() && self.turns.is_for_the_new_alone(now);
+        if is_alone {
+            due.clear();
         }
-        // A frequent shape would always be there before a rare one that was never measured.
-        // One that does not come again must not hold up the others: they have their turn ever sooner.
-        self.unmet_alone += u32::from(self.is_unmet && self.is_alone);
-        if self.is_alone && self.unmet_alone >= self.patience {
-            self.patience = (self.patience / 2).max(1);
-            self.is_alone = false;
+        let mut shapes = ranked(new, self.wishes);
+        shapes.extend(ranked(due, self.wishes));
+        shapes.truncate(MAX_WANTED);
+        if shapes.is_empty() {
+            return None;
         }
-        let alone = waits && self.is_alone;
-        let width = if alone { 0 } else { self.width };
-        if self.is_unmet {
-            self.width = (2 * self.width).min(MAX_WANTED);
-        }
-        due.truncate(width);
-        unmeasured.truncate(MAX_WANTED - due.len());
-        let shapes: Vec<u64> = unmeasured.into_iter().chain(due).map(|(_, hash)| hash).collect();
-        self.is_unmet = !shapes.is_empty();
-        self.is_unmet.then_some(Wish { shapes, functions: counted, lazily: self.lazily })
+        self.wishes += 1;
+        Some(Wish { shapes, functions: counted, lazily: self.lazily })
     }
 
     fn functions_of_a_window(&self, functions: FunctionSet) -> FunctionSet {
@@ -225,12 +194,7 @@ impl Sampler {
     /// Judges a window. `surprise` is how far its measurement was from what was expected, if it
     /// brought one.
     pub fn judge(&mut self, outcome: &Outcome, surprise: Option<f64>, now: Instant) -> Verdict {
-        self.is_unmet = false;
-        if self.is_alone {
-            self.patience = (2 * self.patience).min(MOST_PATIENCE_ALONE);
-        }
-        (self.is_alone, self.unmet_alone) = (true, 0);
-        self.width = (self.width / 4).max(LEAST_WIDTH);
+        self.turns.over(outcome.result.is_ok());
         self.statistics.time += outcome.took;
         match outcome.result {
             Ok(_) => self.statistics.measured += 1,
@@ -351,8 +315,16 @@ impl Sampler {
     pub fn keep_only(&mut self, is_known: impl Fn(&[u64; KEY_WORDS]) -> bool) {
         self.plans.retain(|shape, _| is_known(shape));
         self.refused.retain(|shape| is_known(shape));
-        self.vain.retain(|shape, _| is_known(shape));
     }
+}
+
+/// The shapes by their rank, those of the highest first, beginning with another one at each wish:
+/// two that fall together in the window's table, or more than it holds, take turns.
+fn ranked(mut shapes: Vec<(f64, u64)>, turn: usize) -> Vec<u64> {
+    shapes.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let first = turn.checked_rem(shapes.len()).unwrap_or(0);
+    shapes.rotate_left(first);
+    shapes.into_iter().map(|(_, hash)| hash).collect()
 }
 
 #[cfg(test)]
@@ -404,7 +376,7 @@ mod tests {
             learn(&mut estimator, number, 12.0);
         }
         let wish = sampler.wish(&estimator, functions(), now).unwrap();
-        assert_eq!(wish.shapes.first(), Some(&hash(&key(3))));
+        assert!(wish.shapes.contains(&hash(&key(3))));
     }
 
     #[test]
@@ -541,77 +513,67 @@ mod tests {
     /// The shapes that were launched last look like the most frequent ones, and are the last to come
     /// again.
     #[test]
-    fn every_shape_of_a_long_round_is_wished_for_at_once_and_a_wish_that_nobody_meets_widens() {
-        let now = Instant::now();
+    fn every_shape_of_a_long_round_is_wished_for_at_once() {
+        let mut now = Instant::now();
         let mut sampler = Sampler::new(1.0, SECOND, now);
         let mut estimator = Estimator::default();
         for number in 0..500 {
             estimator.begin_survey();
             estimator.count(key(number), 1);
         }
-        let wished = |sampler: &mut Sampler, estimator: &Estimator| {
-            sampler.wish(estimator, functions(), now).unwrap().shapes.len()
-        };
-        assert_eq!(wished(&mut sampler, &estimator), 500);
+        assert_eq!(sampler.wish(&estimator, functions(), now).unwrap().shapes.len(), 500);
         for number in 0..500 {
             learn(&mut estimator, number, 12.0);
             estimator.count(key(number), 1);
         }
         sampler.judge(&measured(450, now, Duration::ZERO), Some(0.0), now);
-        let later = now + SECOND;
-        let wished = |sampler: &mut Sampler, estimator: &Estimator| {
-            sampler.wish(estimator, functions(), later).unwrap().shapes.len()
-        };
-        let widths: Vec<_> = (0..8).map(|_| wished(&mut sampler, &estimator)).collect();
-        assert_eq!(widths, [16, 16, 32, 64, 128, 256, 499, 499]);
-        sampler.judge(&measured(450, now, Duration::ZERO), Some(0.0), now);
-        assert_eq!(wished(&mut sampler, &estimator), 256);
+        now += SECOND;
+        let wish = sampler.wish(&estimator, functions(), now).unwrap();
+        assert_eq!(wish.shapes.len(), 499, "all but the one that was just measured");
+    }
+
+    #[test]
+    fn shapes_that_fall_together_in_the_table_take_turns() {
+        let now = Instant::now();
+        let mut sampler = Sampler::new(1.0, SECOND, now);
+        let mut estimator = Estimator::default();
+        for number in 0..3 {
+            estimator.count(key(number), 10 - number);
+        }
+        let mut first = || sampler.wish(&estimator, functions(), now).unwrap().shapes[0];
+        let firsts: HashSet<u64> = (0..3).map(|_| first()).collect();
+        assert_eq!(firsts.len(), 3);
     }
 
     /// As one that a program launches once, when it starts.
     #[test]
-    fn a_shape_that_does_not_come_again_holds_up_the_others_ever_less() {
+    fn a_shape_that_never_gets_a_window_does_not_hold_up_the_others() {
         let mut now = Instant::now();
         let mut sampler = Sampler::new(1.0, SECOND, now);
         let mut estimator = Estimator::default();
         for number in [1, 2] {
             estimator.count(key(number), 100);
         }
-        let mut waits = Vec::new();
-        for _ in 0..7 {
+        let mut seconds_until_two = Vec::new();
+        for _ in 0..4 {
             learn(&mut estimator, 2, 12.0);
-            let mut wait = 0;
+            let mut seconds = 0;
             loop {
                 estimator.begin_survey();
                 estimator.count(key(2), 100);
-                now += 1000 * SECOND;
                 let wish = sampler.wish(&estimator, functions(), now).unwrap();
+                assert!(wish.shapes.contains(&hash(&key(1))));
                 if wish.shapes.contains(&hash(&key(2))) {
                     break;
                 }
-                wait += 1;
+                now += SECOND;
+                seconds += 1;
             }
-            sampler.judge(&measured(2, now, Duration::ZERO), Some(0.0), now);
-            waits.push(wait);
+            sampler.judge(&measured(2, now, Duration::ZERO), Some(1.0), now);
+            now += 3 * SECOND;
+            seconds_until_two.push(seconds);
         }
-        assert_eq!(waits, [32, 16, 8, 4, 2, 1, 1]);
-    }
-
-    /// As a cooperative kernel, for which no window is ever opened.
-    #[test]
-    fn a_shape_that_never_gets_a_window_does_not_hold_up_the_others() {
-        let now = Instant::now();
-        let mut sampler = Sampler::new(1.0, SECOND, now);
-        let mut estimator = Estimator::default();
-        for number in [1, 2] {
-            estimator.count(key(number), 100);
-        }
-        learn(&mut estimator, 2, 12.0);
-        let mut wish = || sampler.wish(&estimator, functions(), now).unwrap().shapes;
-        for _ in 0..MOST_VAIN {
-            assert_eq!(wish(), [hash(&key(1))]);
-        }
-        assert_eq!(wish(), [hash(&key(1)), hash(&key(2))]);
+        assert_eq!(seconds_until_two, [8, 8, 0, 8]);
     }
 
     #[test]

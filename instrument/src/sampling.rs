@@ -34,6 +34,7 @@ pub struct Sampling {
     /// Since when the window is open that was open at the last survey.
     open_since: Option<Instant>,
     launches: Launches,
+    jitter: Jitter,
 }
 
 /// Launches since the process was first listed.
@@ -62,6 +63,7 @@ impl Sampling {
             module_loads: 0,
             open_since: None,
             launches: Launches::default(),
+            jitter: Jitter(u64::from(std::process::id())),
         }
     }
 
@@ -110,10 +112,11 @@ impl Sampling {
     }
 
     /// When to survey next: not later than an interval from now, and at once when the next window
-    /// may open. `None` while there is nothing to survey.
+    /// may open, but for a little that keeps surveys out of step with the program. `None` while there is nothing to survey.
     #[must_use]
-    pub fn next_survey(&self, now: Instant) -> Option<Instant> {
-        self.interval().map(|interval| self.sampler.next_chance(now, interval))
+    pub fn next_survey(&mut self, now: Instant) -> Option<Instant> {
+        let interval = self.interval()?;
+        Some(self.sampler.next_chance(now, interval) + self.jitter.up_to(interval / 4))
     }
 
     /// Begins to count anew what is launched between two surveys.
@@ -152,9 +155,11 @@ impl Sampling {
                 self.estimator.shapes().map(|(shape, _)| *shape).collect();
             self.sampler.keep_only(|shape| known.contains(shape));
         }
-        // What the last wish asked for may have had its time.
+        // The last wish stands until the next one is ready: a program whose bursts of launches fall
+        // into the survey's own moment would otherwise never meet one.
+        let wish = self.sampler.wish(&self.estimator, self.measurable(), now);
         observer::window().disarm();
-        if let Some(wish) = self.sampler.wish(&self.estimator, self.measurable(), now) {
+        if let Some(wish) = wish {
             observer::window().arm(wish.shapes.into_iter(), wish.functions, wish.lazily);
         }
     }
@@ -270,6 +275,21 @@ impl Sampling {
             log.say(format_args!("{functions} cannot be measured any more: {why}"));
         }
         self.stopped = Some(why.to_owned());
+    }
+}
+
+/// Numbers that look random. A sampler in step with what it samples meets the same part again and
+/// again.
+#[derive(Debug)]
+struct Jitter(u64);
+
+impl Jitter {
+    /// A part of `most`, a different one each time (SplitMix64, Steele et al. 2014).
+    fn up_to(&mut self, most: Duration) -> Duration {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        most.mul_f64((mixed >> 40) as f64 / (1_u64 << 24) as f64)
     }
 }
 

@@ -272,6 +272,6 @@ fn hundreds_of_shapes_in_turn_are_measured_one_after_the_other() {
         ["--seconds=10", "--rate=4000"].into_iter().chain(shapes.iter().map(|s| &**s)).collect();
     let outcome = run(sampled(&world, &arguments), "0");
     let published = world.published_by(outcome.pid).unwrap();
-    // Some shapes still wait for their first window; without a wish for all of them none had one.
-    assert!(error(&outcome, &published) < 0.5, "{published:?}");
+    // Two hundred windows take two seconds at least; on a busy machine the last ones may be late.
+    assert!(error(&outcome, &published) < 0.05, "{published:?}");
 }
