@@ -258,6 +258,10 @@ fn several_devices_are_measured_each_with_its_own_context() {
     assert_eq!(published.instructions, Some(outcome.instructions()));
     let of = |index: usize| health["devices"][index]["launches"].as_u64().unwrap();
     assert!(of(0) > 0 && of(1) > 0 && of(0) + of(1) <= outcome.launches());
+    let log = world.log().unwrap();
+    let by_device =
+        log.iter().find(|line| line.contains(" on device 0, ")).expect("a line of devices");
+    assert!(by_device.ends_with(" on device 1"), "{by_device}");
     assert_eq!(published.launches, outcome.launches());
 }
 
