@@ -2,7 +2,7 @@
 //! with ours. Built only with loom in place of the standard atomics:
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test -p warpgauge-instrument --test interleavings --release \
+//! RUSTFLAGS="--cfg loom" cargo test -p warpgauge-instrument --test interleavings \
 //!     --target-dir target/loom
 //! ```
 #![cfg(loom)]
