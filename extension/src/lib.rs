@@ -7,6 +7,7 @@ pub mod carried;
 pub mod cli;
 pub mod config;
 pub mod control;
+pub mod events;
 pub mod groups;
 pub mod health;
 pub mod listing;

@@ -66,6 +66,12 @@ impl Reader {
         }
     }
 
+    /// Whether that line, the last one read, waits for its dictionary: what it tells comes later.
+    #[must_use]
+    pub fn waits(&self, line: u64) -> bool {
+        self.waiting.ends_with(line)
+    }
+
     /// Names what never got its dictionary. Call it when the log has ended.
     pub fn end(&mut self, sink: &mut dyn Sink) {
         for waiting in self.waiting.drain() {
