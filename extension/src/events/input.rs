@@ -11,6 +11,9 @@ use warpgauge_formats::time::Timestamp;
 /// Bytes of an unpacked log that are looked at to tell its format.
 const HEAD: u64 = 256 << 10;
 
+/// Bytes that are read of a file at once.
+const READ_AHEAD: usize = 128 << 10;
+
 /// The most bytes back to which a zstd stream may refer, as a power of two: its memory.
 const ZSTD_WINDOW: u32 = 27;
 
@@ -105,7 +108,8 @@ impl Input {
         // A pipe's time says nothing about its log.
         let modified = modified.filter(|_| metadata.is_file());
         let name = path.display().to_string();
-        let input = Self::new(name, modified, bar.wrap_read(file)).map_err(system)?;
+        let file = BufReader::with_capacity(READ_AHEAD, bar.wrap_read(file));
+        let input = Self::new(name, modified, file).map_err(system)?;
         if input.head.get_ref().starts_with(b"PAR1") {
             return Err(OpenError::Table { path: path.to_owned() });
         }

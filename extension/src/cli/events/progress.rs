@@ -18,7 +18,7 @@ pub(super) fn bar(files: &[PathBuf]) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5));
-    let template = "{bar:30} {percent:>3} %  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} to go";
+    let template = "{wide_bar} {percent:>3} % of {total_bytes}, {bytes_per_sec}, {eta} to go ";
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
