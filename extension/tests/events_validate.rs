@@ -16,7 +16,10 @@ use std::io::Write;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use event_logs::{Ran, command, events, events_in, events_with_input, fixture, folder, gzip, scopes_of_gpumon, write};
+use event_logs::{
+    Ran, command, events, events_in, events_with_input, fixture, folder, gzip, scopes_of_gpumon,
+    write,
+};
 use serde_json::{Value, json};
 
 fn gpumon(arguments: &[&str]) -> Ran {
@@ -66,7 +69,11 @@ fn a_verdict_has_the_line_the_fault_and_the_event() {
     ];
     assert_eq!(ran.lines(), expected);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.err.contains("standard input:1: init.new is unknown and was not read, 1 time"), "{}", ran.err);
+    assert!(
+        ran.err.contains("standard input:1: init.new is unknown and was not read, 1 time"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
@@ -89,7 +96,11 @@ LINES  EVENTS  REFUSED  SUSPECT  FILE
 fn a_log_cannot_write_to_the_terminal() {
     let log = b"{\"type\":\"k\x1b[2J\",\"pid\":1}\n\"\x1b]0;title\x07\"\n";
     let ran = events_with_input(&["validate", "--format", "gpumon", "-"], log);
-    assert!(!ran.out.contains(|letter: char| letter.is_control() && letter != '\n'), "{:?}", ran.out);
+    assert!(
+        !ran.out.contains(|letter: char| letter.is_control() && letter != '\n'),
+        "{:?}",
+        ran.out
+    );
 }
 
 #[test]
@@ -102,10 +113,15 @@ fn a_batch_that_waits_gets_its_verdict_when_its_dictionary_has_come() {
     // The dictionary stands in another channel, which is read later.
     let batch = r#"{"type":"kernel_event_batch","session_id":"s","batch_id":1,"base_time_ns":5,"columns":["dt_ns","kernel_id","duration_ns"],"rows":[[0,1,2],[1,2,2]]}"#;
     write(&folder, "a.device.log", batch);
-    write(&folder, "a.scope.log", r#"{"type":"dictionary_update","session_id":"s","kernel_dict":{"1":"k1"}}"#);
+    write(
+        &folder,
+        "a.scope.log",
+        r#"{"type":"dictionary_update","session_id":"s","kernel_dict":{"1":"k1"}}"#,
+    );
     let arguments = ["validate", "--format", "gpu-flight", "--json", "a.scope.log", "a.device.log"];
     let verdicts = events_in(&folder, &arguments).lines();
-    let place = |verdict: &Value| (verdict["file"].clone(), verdict["line"].clone(), verdict["ok"].clone());
+    let place =
+        |verdict: &Value| (verdict["file"].clone(), verdict["line"].clone(), verdict["ok"].clone());
     let places: Vec<_> = verdicts.iter().map(place).collect();
     let expected = [
         (json!("a.scope.log"), json!(1), json!(true)),
@@ -121,15 +137,24 @@ fn unknown_types_and_fields_are_said_once_and_are_findings_when_strict() {
     let log = fixture("gpuflight/edge/08_unknown_type_and_fields.ndjson");
     let ran = flight(&[&log]);
     assert_eq!(ran.code, Some(0));
-    assert!(ran.out.contains(":1: perf_metric_event is unknown and was not read, 1 time\n"), "{}", ran.out);
+    assert!(
+        ran.out.contains(":1: perf_metric_event is unknown and was not read, 1 time\n"),
+        "{}",
+        ran.out
+    );
     let strict = flight(&["--strict", &log]);
     assert_eq!(strict.code, Some(1));
-    assert!(strict.out.contains("expected a known type or field, found perf_metric_event"), "{}", strict.out);
+    assert!(
+        strict.out.contains("expected a known type or field, found perf_metric_event"),
+        "{}",
+        strict.out
+    );
 }
 
 #[test]
 fn the_channels_of_a_session_are_one_log() {
-    let names = ["kernel", "scope", "system"].map(|channel| fixture(&format!("gpumon/gpufl_basic.{channel}.0.log")));
+    let names = ["kernel", "scope", "system"]
+        .map(|channel| fixture(&format!("gpumon/gpufl_basic.{channel}.0.log")));
     let ran = gpumon(&["--json", &names[2], &names[1], &names[0]]);
     assert_eq!((ran.code, ran.lines().len()), (Some(0), 57));
     assert!(ran.lines()[0]["file"].as_str().unwrap().contains("kernel.0.log"), "device first");
@@ -140,9 +165,11 @@ fn the_channels_of_a_session_are_one_log() {
 #[test]
 fn a_monotonic_clock_is_said_with_what_makes_it_unix_time() {
     let (_kept, folder) = folder();
-    let path = write(&folder, "a.log", "{\"type\":\"init\",\"pid\":1,\"app\":\"a\",\"ts_ns\":5000}\n");
+    let path =
+        write(&folder, "a.log", "{\"type\":\"init\",\"pid\":1,\"app\":\"a\",\"ts_ns\":5000}\n");
     let file = std::fs::File::options().write(true).open(&path).unwrap();
-    file.set_modified(std::time::UNIX_EPOCH + Duration::from_nanos(1_700_000_000_000_005_000)).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + Duration::from_nanos(1_700_000_000_000_005_000))
+        .unwrap();
     let ran = gpumon(&[&path]);
     assert!(ran.out.contains("adding 1700000000000000000 ns makes them Unix time"), "{}", ran.out);
     assert_eq!(ran.code, Some(0));
@@ -155,7 +182,8 @@ fn a_monotonic_clock_is_said_with_what_makes_it_unix_time() {
 fn packed_logs_are_told_by_content_and_a_torn_one_by_where_it_ends() {
     let (_kept, folder) = folder();
     let log = scopes_of_gpumon().repeat(50);
-    let valid = r#"{"type":"system_sample","app":"a","ts_ns":1700000000000000000}"#.to_owned() + "\n";
+    let valid =
+        r#"{"type":"system_sample","app":"a","ts_ns":1700000000000000000}"#.to_owned() + "\n";
     let packed = write(&folder, "packed", gzip(valid.as_bytes()));
     let zstd = write(&folder, "zstd.log", zstd::encode_all(valid.as_bytes(), 1).unwrap());
     let ran = gpumon(&["--json", &packed, &zstd]);
@@ -166,7 +194,10 @@ fn packed_logs_are_told_by_content_and_a_torn_one_by_where_it_ends() {
     let verdicts = ran.lines();
     let last = verdicts.last().unwrap();
     assert_eq!((ran.code, &last["ok"]), (Some(1), &json!(false)));
-    assert!(last["error"].as_str().unwrap().starts_with("expected the rest of the gzip stream"), "{last}");
+    assert!(
+        last["error"].as_str().unwrap().starts_with("expected the rest of the gzip stream"),
+        "{last}"
+    );
     assert!(verdicts.len() > 300, "what came before holds: {}", verdicts.len());
 }
 
@@ -211,7 +242,10 @@ fn a_hundred_megabytes_stream_through_gzip() {
     const MOST_KIB: u64 = 64 << 10;
     let (_kept, folder) = folder();
     let path = folder.join("large.log.gz");
-    let mut encoder = flate2::write::GzEncoder::new(std::fs::File::create(&path).unwrap(), flate2::Compression::fast());
+    let mut encoder = flate2::write::GzEncoder::new(
+        std::fs::File::create(&path).unwrap(),
+        flate2::Compression::fast(),
+    );
     let (mut written, mut lines) = (0, 0_u64);
     while written < 100_000_000 {
         let line = format!(
@@ -231,7 +265,8 @@ fn a_hundred_megabytes_stream_through_gzip() {
     let (mut most, begun) = (0, Instant::now());
     while child.try_wait().unwrap().is_none() {
         let told = std::fs::read_to_string(&status).unwrap_or_default();
-        let peak = told.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        let peak =
+            told.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
         most = peak.map_or(most, |peak| peak.trim().parse().unwrap());
         assert!(begun.elapsed() < Duration::from_secs(300), "it hangs");
         std::thread::sleep(Duration::from_millis(5));

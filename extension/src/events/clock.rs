@@ -62,7 +62,10 @@ mod tests {
             clock.note(&Event { source: Source::default(), what: What::End(Timestamp(time)) });
             clock.offset(modified)
         };
-        assert_eq!(of(191_093_942_715_200), Some(Span(1_800_000_000_000_000_000 - 191_093_942_715_200)));
+        assert_eq!(
+            of(191_093_942_715_200),
+            Some(Span(1_800_000_000_000_000_000 - 191_093_942_715_200))
+        );
         assert_eq!(of(1_706_800_122_000_000_000), None);
         assert_eq!(Clock::default().offset(modified), None);
     }

@@ -82,7 +82,10 @@ mod tests {
     fn a_format_is_told_by_the_first_line_that_can_be_read() {
         let of = |text: &str| Format::of(text.as_bytes());
         assert_eq!(of("\u{feff}{\"type\":\"init\",\"pid\":1}\n"), Some(Format::Gpumon));
-        assert_eq!(of("torn\n\n{\"session_id\":\"s\",\"type\":\"init\"}"), Some(Format::GpuFlightFat));
+        assert_eq!(
+            of("torn\n\n{\"session_id\":\"s\",\"type\":\"init\"}"),
+            Some(Format::GpuFlightFat)
+        );
         let batch = "{\"session_id\":\"s\",\"type\":\"kernel_event_batch\",\"rows\":[]}";
         assert_eq!(of(batch), Some(Format::GpuFlight));
         assert_eq!(of(""), None);

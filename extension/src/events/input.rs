@@ -104,7 +104,8 @@ impl Input {
         }
         let modified = metadata.modified().ok();
         let since_epoch = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        let modified = since_epoch.and_then(|time| i64::try_from(time.as_nanos()).ok()).map(Timestamp);
+        let modified =
+            since_epoch.and_then(|time| i64::try_from(time.as_nanos()).ok()).map(Timestamp);
         // A pipe's time says nothing about its log.
         let modified = modified.filter(|_| metadata.is_file());
         let name = path.display().to_string();
@@ -191,7 +192,9 @@ mod tests {
 
     #[test]
     fn a_torn_stream_gives_what_it_has_and_then_its_fault() {
-        let text: Vec<u8> = (0..100_000_u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_be_bytes()).collect();
+        let text: Vec<u8> = (0..100_000_u32)
+            .flat_map(|number| number.wrapping_mul(2_654_435_761).to_be_bytes())
+            .collect();
         let torn = gzip(&text);
         let (packing, all, fault) = read(&torn[..torn.len() / 2]);
         assert_eq!((packing, fault), (Packing::Gzip, Some(io::ErrorKind::UnexpectedEof)));

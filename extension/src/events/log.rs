@@ -20,7 +20,9 @@ pub enum LogError {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// No line tells the format.
-    #[error("{path}: cannot tell the format by its first lines; name it: gpumon, gpu-flight, parquet")]
+    #[error(
+        "{path}: cannot tell the format by its first lines; name it: gpumon, gpu-flight, parquet"
+    )]
     Unclear {
         /// The file.
         path: PathBuf,
@@ -87,7 +89,8 @@ pub fn read(
         match (format, found) {
             (None, None) if input.head().is_empty() => {
                 sink.file_begins(&input.name, 0);
-                let end = FileEnd { lines: 0, bytes: 0, last_line_ended: true, modified: input.modified };
+                let end =
+                    FileEnd { lines: 0, bytes: 0, last_line_ended: true, modified: input.modified };
                 sink.file_ends(end);
                 continue;
             }

@@ -55,10 +55,24 @@ mod tests {
 
     #[test]
     fn device_comes_first_and_numbers_count_as_numbers() {
-        let names = ["a.system.log", "a.scope.10.log.gz", "a.scope.2.log", "b.log", "a.device.log", "a.log"];
+        let names = [
+            "a.system.log",
+            "a.scope.10.log.gz",
+            "a.scope.2.log",
+            "b.log",
+            "a.device.log",
+            "a.log",
+        ];
         let mut paths = names.map(PathBuf::from);
         in_reading_order(&mut paths);
-        let expected = ["b.log", "a.log", "a.device.log", "a.scope.2.log", "a.scope.10.log.gz", "a.system.log"];
+        let expected = [
+            "b.log",
+            "a.log",
+            "a.device.log",
+            "a.scope.2.log",
+            "a.scope.10.log.gz",
+            "a.system.log",
+        ];
         assert_eq!(paths, expected.map(PathBuf::from));
         assert_eq!(Channel::of(Path::new("x/scope.d/device_17.log")), Channel::Whole);
         assert_eq!(Channel::of(Path::new("gpufl_basic.kernel.0.log")), Channel::Device);

@@ -242,7 +242,9 @@ mod tests {
     fn a_file_that_is_there_is_replaced_only_when_asked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        for (content, replace, expected) in [("old", false, "old"), ("new", false, "old"), ("new", true, "new")] {
+        for (content, replace, expected) in
+            [("old", false, "old"), ("new", false, "old"), ("new", true, "new")]
+        {
             let unnamed = Unnamed::create(&path).unwrap();
             unnamed.writer().unwrap().write_all(content.as_bytes()).unwrap();
             let fault = unnamed.name(replace).err().map(|fault| fault.kind());

@@ -146,7 +146,8 @@ impl DataSet {
             let mut beside = self.path.clone().into_os_string();
             beside.push(format!(".{}", self.sessions.len()));
             let files = Files { beside: beside.into(), made: Rc::clone(&made) };
-            self.sessions.insert(name.clone(), Session { writer: tables::Writer::new(files), made });
+            self.sessions
+                .insert(name.clone(), Session { writer: tables::Writer::new(files), made });
         }
         match self.sessions.get_mut(&name) {
             Some(session) => Ok(session.writer.write(event)?),

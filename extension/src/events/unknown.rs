@@ -26,7 +26,8 @@ pub struct Seen {
 impl Unknown {
     /// Counts one.
     pub fn note(&mut self, line: u64, name: &str) {
-        let name = if self.seen.len() < MOST || self.seen.contains_key(name) { name } else { OTHERS };
+        let name =
+            if self.seen.len() < MOST || self.seen.contains_key(name) { name } else { OTHERS };
         if let Some(seen) = self.seen.get_mut(name) {
             seen.count += 1;
         } else {

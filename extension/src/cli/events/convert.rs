@@ -49,7 +49,9 @@ pub(super) fn convert(
     match conversion.out {
         Some(_) if screen.json => write_json(out, &as_json(&report))?,
         Some(_) => show(&report, arguments.lossy, screen, out)?,
-        None => show(&report, arguments.lossy, &Screen { color: false, ..*screen }, &mut io::stderr())?,
+        None => {
+            show(&report, arguments.lossy, &Screen { color: false, ..*screen }, &mut io::stderr())?
+        }
     }
     Ok(if report.is_placed { Exit::Done } else { Exit::Findings })
 }
@@ -60,7 +62,8 @@ fn misuse(conversion: &Conversion, screen: &Screen) -> Option<String> {
         if conversion.to == Format::Parquet {
             return Some("tables need a folder: give one with -o".to_owned());
         }
-        let words = "--json reports on the conversion and needs -o: the log itself goes to standard output";
+        let words =
+            "--json reports on the conversion and needs -o: the log itself goes to standard output";
         return screen.json.then(|| words.to_owned());
     };
     let files = conversion.outputs();
@@ -70,7 +73,8 @@ fn misuse(conversion: &Conversion, screen: &Screen) -> Option<String> {
         if !metadata.is_file() && !metadata.is_symlink() && !is_folder {
             return Some(format!("{} is no file and is not replaced", path.display()));
         }
-        let is_empty = is_folder && path.read_dir().is_ok_and(|mut entries| entries.next().is_none());
+        let is_empty =
+            is_folder && path.read_dir().is_ok_and(|mut entries| entries.next().is_none());
         if !conversion.force && !is_empty {
             return Some(format!("{} is there already; --force replaces it", path.display()));
         }
@@ -153,9 +157,7 @@ fn show(report: &Report, lossy: bool, screen: &Screen, out: &mut dyn Write) -> i
 fn as_json(report: &Report) -> serde_json::Value {
     let loss = |(name, times): &(String, u64)| json!({ "what": name, "times": times });
     let notes = &report.notes;
-    let finding = |place: &Place| {
-        json!({ "file": place.file, "line": place.line, "message": place.message() })
-    };
+    let finding = |place: &Place| json!({ "file": place.file, "line": place.line, "message": place.message() });
     json!({
         "events": report.events,
         "written": report.written,

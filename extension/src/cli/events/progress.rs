@@ -11,7 +11,8 @@ const LONG: u64 = 16 << 20;
 /// A bar that is advanced by the bytes of the files; hidden where standard error is no terminal, and
 /// where the end cannot be told.
 pub(super) fn bar(files: &[PathBuf]) -> ProgressBar {
-    let size = |path: &PathBuf| path.metadata().ok().filter(|file| file.is_file()).map(|file| file.len());
+    let size =
+        |path: &PathBuf| path.metadata().ok().filter(|file| file.is_file()).map(|file| file.len());
     let total: u64 = files.iter().filter_map(size).sum();
     let is_endless = files.iter().any(|path| path == Path::new("-"));
     if total < LONG || is_endless || !io::stderr().is_terminal() {

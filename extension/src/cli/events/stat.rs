@@ -18,17 +18,15 @@ use crate::events::reader::message;
 use crate::events::statistics::{Node, Statistics};
 use crate::report::Exit;
 
-pub(super) fn stat(
-    arguments: &Stat,
-    screen: &Screen,
-    out: &mut dyn Write,
-) -> anyhow::Result<Exit> {
+pub(super) fn stat(arguments: &Stat, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let bar = bar(&arguments.files);
     let mut statistics = Statistics::default();
     let read = log::read(&arguments.files, arguments.format, &bar, &mut statistics);
     bar.finish_and_clear();
     match read {
-        Ok(format) if screen.json => write_json(out, &json::document(&statistics, format, arguments.top))?,
+        Ok(format) if screen.json => {
+            write_json(out, &json::document(&statistics, format, arguments.top))?
+        }
         Ok(_) => Shown { statistics: &statistics, top: arguments.top, screen }.all(out)?,
         Err(fault) if fault.is_of_content() => {
             misused(fault);
@@ -73,10 +71,12 @@ impl Shown<'_> {
             writeln!(out, "{} to {}, {length}", instant(first), instant(last))?;
         }
         writeln!(out)?;
-        let mut columns = self.table(["EVENTS", "PID", "LENGTH", "APP", "SESSION"], &["EVENTS", "PID"]);
+        let mut columns =
+            self.table(["EVENTS", "PID", "LENGTH", "APP", "SESSION"], &["EVENTS", "PID"]);
         for totals in sources.by_events().into_iter().take(self.top) {
             let source = &totals.source;
-            let length = totals.clock.span.map(|(first, last)| time(i128::from(last.since(first).0)));
+            let length =
+                totals.clock.span.map(|(first, last)| time(i128::from(last.since(first).0)));
             columns.row(vec![
                 Cell::new(totals.events),
                 Cell::new(source.pid.map_or("-".to_owned(), |pid| pid.to_string())),
@@ -94,7 +94,11 @@ impl Shown<'_> {
         match all.saturating_sub(self.top) {
             0 => Ok(()),
             1 => writeln!(out, "and 1 more {thing}"),
-            more => writeln!(out, "and {more} more {thing}{}", if thing.ends_with('s') { "es" } else { "s" }),
+            more => writeln!(
+                out,
+                "and {more} more {thing}{}",
+                if thing.ends_with('s') { "es" } else { "s" }
+            ),
         }
     }
 
@@ -178,8 +182,10 @@ impl Shown<'_> {
             return Ok(());
         }
         writeln!(out)?;
-        let mut columns =
-            self.table(["BYTES", "COPIES", "TIME", "RATE", "COPY"], &["BYTES", "COPIES", "TIME", "RATE"]);
+        let mut columns = self.table(
+            ["BYTES", "COPIES", "TIME", "RATE", "COPY"],
+            &["BYTES", "COPIES", "TIME", "RATE"],
+        );
         for (kind, totals) in kinds {
             let rate = totals.bytes_per_second().map(|rate| format!("{}/s", bytes(rate)));
             columns.row(vec![
@@ -200,7 +206,8 @@ impl Shown<'_> {
         writeln!(out)?;
         let titles = ["DEVICE", "PEAK MEMORY", "OF", "AT", "SAMPLES", "NAME"];
         let mut columns = self.table(titles, &["DEVICE", "PEAK MEMORY", "OF", "SAMPLES"]);
-        let mebibytes = |count: Option<i64>| count.map_or("-".to_owned(), |count| format!("{count} MiB"));
+        let mebibytes =
+            |count: Option<i64>| count.map_or("-".to_owned(), |count| format!("{count} MiB"));
         for (index, peak) in self.statistics.devices.iter() {
             columns.row(vec![
                 Cell::new(index),

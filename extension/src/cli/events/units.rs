@@ -99,7 +99,9 @@ mod tests {
         ] {
             assert_eq!(time(nanoseconds), shown);
         }
-        for (count, shown) in [(0, "0 B"), (1_023, "1023 B"), (1_536, "1.5 KiB"), (5 << 30, "5.0 GiB")] {
+        for (count, shown) in
+            [(0, "0 B"), (1_023, "1023 B"), (1_536, "1.5 KiB"), (5 << 30, "5.0 GiB")]
+        {
             assert_eq!(bytes(count), shown);
         }
         assert_eq!(share(1, 3), "33.3 %");

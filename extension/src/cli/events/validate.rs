@@ -143,12 +143,16 @@ impl<'c> Check<'c> {
 
     /// What is no finding but has to be known.
     fn remarks(&self) -> Vec<String> {
-        let of_files = self.files.iter().flat_map(|file| {
-            file.remarks.iter().map(|remark| format!("{}: {remark}", file.name))
-        });
+        let of_files = self
+            .files
+            .iter()
+            .flat_map(|file| file.remarks.iter().map(|remark| format!("{}: {remark}", file.name)));
         let unknown = self.unknown.iter().map(|(name, seen)| {
             let (file, line) = self.places.of(seen.first_line);
-            format!("{file}:{line}: {name} is unknown and was not read, {}", count(seen.count, "time"))
+            format!(
+                "{file}:{line}: {name} is unknown and was not read, {}",
+                count(seen.count, "time")
+            )
         });
         of_files.chain(unknown).collect()
     }

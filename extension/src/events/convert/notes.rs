@@ -74,8 +74,10 @@ impl Notes {
 
     /// What of the log is in no event.
     pub(super) fn losses(&self) -> impl Iterator<Item = (String, u64)> {
-        let refused = (self.refused > 0).then(|| ("what could not be read".to_owned(), self.refused));
-        let unknown = self.unknown.iter().map(|(name, seen)| (format!("{name} (unknown)"), seen.count));
+        let refused =
+            (self.refused > 0).then(|| ("what could not be read".to_owned(), self.refused));
+        let unknown =
+            self.unknown.iter().map(|(name, seen)| (format!("{name} (unknown)"), seen.count));
         let unknown: Vec<_> = unknown.collect();
         refused.into_iter().chain(unknown)
     }

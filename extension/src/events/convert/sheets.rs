@@ -62,7 +62,11 @@ impl Sheets {
 
     /// Gives the files their names. Where one is refused, those before it are taken away again,
     /// unless they took the place of others.
-    pub(super) fn place(self, replace: bool, stdout: &mut dyn Write) -> Result<Vec<PathBuf>, ConvertError> {
+    pub(super) fn place(
+        self,
+        replace: bool,
+        stdout: &mut dyn Write,
+    ) -> Result<Vec<PathBuf>, ConvertError> {
         let mut whole = vec![];
         for Sheet { packer, place } in self.sheets {
             let path = place.path();

@@ -23,7 +23,11 @@ pub(super) enum Target {
 impl Target {
     /// A log of that format at `out`, or on standard output. Tables without a folder go nowhere:
     /// the command line asks for one.
-    pub(super) fn create(to: Format, details: Details, out: Option<&Path>) -> Result<Self, ConvertError> {
+    pub(super) fn create(
+        to: Format,
+        details: Details,
+        out: Option<&Path>,
+    ) -> Result<Self, ConvertError> {
         Ok(match to {
             Format::Gpumon => {
                 let writer = gpumon::Writer::new();

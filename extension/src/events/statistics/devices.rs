@@ -45,7 +45,9 @@ impl Devices {
         }
         peak.samples += u64::from(device.used_mib.is_some());
         // The first instant of the highest use.
-        if let Some(used) = device.used_mib.filter(|used| peak.used_mib.is_none_or(|(most, _)| *used > most)) {
+        if let Some(used) =
+            device.used_mib.filter(|used| peak.used_mib.is_none_or(|(most, _)| *used > most))
+        {
             peak.used_mib = Some((used, time));
         }
         peak.total_mib = peak.total_mib.max(device.total_mib);

@@ -52,7 +52,12 @@ impl KernelTotals {
 impl Default for Kernels {
     fn default() -> Self {
         let names = Interner::with_limit(NAMES);
-        Self { names, totals: vec![], all: KernelTotals::default(), others: KernelTotals::default() }
+        Self {
+            names,
+            totals: vec![],
+            all: KernelTotals::default(),
+            others: KernelTotals::default(),
+        }
     }
 }
 

@@ -100,7 +100,9 @@ impl Verdict {
             None => object.key("error").extend_from_slice(b"null"),
         }
         match format {
-            Lines::Gpumon if self.events.is_empty() => object.key("event").extend_from_slice(b"null"),
+            Lines::Gpumon if self.events.is_empty() => {
+                object.key("event").extend_from_slice(b"null")
+            }
             Lines::Gpumon => object.key("event").extend_from_slice(&self.events),
             Lines::GpuFlight => {
                 let out = object.key("events");
