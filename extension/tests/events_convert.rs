@@ -23,6 +23,7 @@ use event_logs::{
     kernels_of_gpumon, names, scopes_of_gpumon, write,
 };
 use serde_json::{Value, json};
+use warpgauge::events::tables::MOST_SESSIONS;
 
 const FORMATS: [&str; 4] = ["gpumon", "gpu-flight", "gpu-flight-fat", "parquet"];
 
@@ -340,6 +341,22 @@ fn each_session_has_its_folder_and_hostile_names_stay_inside() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(names(&folder.join("tables")), ["%2E.%2F..%2Fup", "%2Ehidden", "no-session"]);
     assert_eq!(names(&folder), ["a.log", "tables"]);
+}
+
+#[test]
+fn more_sessions_than_can_be_open_at_once_are_refused() {
+    let (_kept, folder) = folder();
+    let shutdown = |session| {
+        format!(
+            "{{\"type\":\"shutdown\",\"session_id\":\"{session}\",\"ts_ns\":1700000000000000000}}\n"
+        )
+    };
+    let log: String = (0..=MOST_SESSIONS).map(shutdown).collect();
+    let path = write(&folder, "a.log", log);
+    let ran = convert(&folder, &["--to", "parquet", "-o", "tables", &path]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.err.contains("more than 16 sessions: convert them a few at a time"), "{}", ran.err);
+    assert_eq!(names(&folder), ["a.log"]);
 }
 
 #[test]

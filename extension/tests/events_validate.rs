@@ -199,6 +199,22 @@ fn packed_logs_are_told_by_content_and_a_torn_one_by_where_it_ends() {
         "{last}"
     );
     assert!(verdicts.len() > 300, "what came before holds: {}", verdicts.len());
+    let whole = zstd::encode_all(log.as_bytes(), 1).unwrap();
+    let torn = write(&folder, "torn.zst", &whole[..whole.len() - 5]);
+    let ran = gpumon(&[&torn]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.out.contains("expected the rest of the zstd stream"), "{}", ran.out);
+}
+
+#[test]
+fn a_line_that_is_too_long_is_refused_and_the_next_one_stands() {
+    let long = format!("{{\"type\":\"{}\"}}\n", "x".repeat(5 << 20));
+    let log = long + &scopes_of_gpumon();
+    let ran = events_with_input(&["validate", "--format", "gpumon", "--json", "-"], log.as_bytes());
+    let verdicts = ran.lines();
+    assert_eq!((ran.code, verdicts.len()), (Some(1), 15));
+    assert_eq!(verdicts[0]["error"], "expected at most 4194304 bytes, found a longer line");
+    assert!(verdicts[1..].iter().all(|verdict| verdict["ok"] == true));
 }
 
 #[test]

@@ -74,6 +74,7 @@ enum Lines {
     /// gpumon's lines, one event each
     Gpumon,
     /// GPU Flight's batches, and its older lines
+    #[value(alias = "gpu-flight-fat")]
     GpuFlight,
 }
 

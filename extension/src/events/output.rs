@@ -42,10 +42,10 @@ impl Unnamed {
         let mut options = OpenOptions::new();
         options.read(true).write(true).mode(MODE);
         let unnamed = options.clone().custom_flags(OFlag::O_TMPFILE.bits()).open(folder);
-        if let Ok(file) = unnamed {
-            if by_descriptor(&file).exists() {
-                return Ok(Self { file, path: path.to_owned(), hidden: None });
-            }
+        if let Ok(file) = unnamed
+            && by_descriptor(&file).exists()
+        {
+            return Ok(Self { file, path: path.to_owned(), hidden: None });
         }
         let hidden = hidden_name(path, "new")?;
         match fs::remove_file(&hidden) {

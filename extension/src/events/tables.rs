@@ -14,8 +14,9 @@ use warpgauge_formats::tables::{self, Table};
 
 use super::output::{Unnamed, folder_of, hidden_name};
 
-/// Most sessions of one data set: each has its files open until the end.
-pub const MOST_SESSIONS: usize = 64;
+/// Most sessions of one data set: until the end each has its files open, two descriptors a table, and
+/// a row group of each in memory, some 20 MiB where all are full.
+pub const MOST_SESSIONS: usize = 16;
 
 /// Finds the tables of a session in its folder.
 #[derive(Debug)]

@@ -146,7 +146,9 @@ fn show(report: &Report, lossy: bool, screen: &Screen, out: &mut dyn Write) -> i
         let files: Vec<_> = report.written.iter().map(|path| path.display().to_string()).collect();
         let suspect = match notes.suspect {
             0 => String::new(),
-            suspect => format!(", {suspect} of them suspect (see `warpgauge events validate`)"),
+            suspect => {
+                format!(", {} suspect (see `warpgauge events validate`),", count(suspect, "thing"))
+            }
         };
         let into = if files.is_empty() { "standard output".to_owned() } else { files.join(", ") };
         writeln!(out, "{}{suspect} into {}", count(report.events, "event"), printable(&into))?;
