@@ -1,0 +1,546 @@
+//! Events become batches whose texts are interned.
+//!
+//! A dictionary line stands before every line that uses what it explains, in each channel, so that
+//! each file can be read alone: also the next one after a rotation, which begins anew with the
+//! session's first line and explains each id again where it is first used.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Channel;
+use super::columnar_batch::{Cell, Rows};
+use super::dictionary::Kind;
+use super::rows::Type;
+use super::session_lines::{self as lines, session_id};
+use crate::event::{
+    Copy, Device, Event, Host, Kernel, KernelDetails, Phase, Profile, Scope, Source, Start, System, What,
+};
+use crate::interner::Interner;
+use crate::json::write;
+use crate::loss::Losses;
+use crate::time::Timestamp;
+
+/// Where lines go. Each call has one or more whole lines, newlines included.
+pub trait Channels {
+    /// Appends to one channel.
+    fn write(&mut self, channel: Channel, lines: &[u8]);
+}
+
+/// Which kernels get their details.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Details {
+    /// All that have any: nothing is lost, and details make up most of the log.
+    #[default]
+    All,
+    /// The first kernel of each name.
+    First,
+}
+
+/// Rows of a batch, as the original's client has it.
+const ROWS: usize = 512;
+
+/// Bytes of texts that a session may intern.
+const DICTIONARY: usize = 8 << 20;
+
+/// Most scopes without an instance of their own that may be open.
+const MOST_OPEN: usize = 65_536;
+
+/// Writes columnar batches.
+#[derive(Debug)]
+pub struct Columnar {
+    details: Details,
+    sessions: HashMap<String, Session>,
+    losses: Losses,
+    out: Vec<u8>,
+}
+
+impl Columnar {
+    /// A writer that has written nothing.
+    #[must_use]
+    pub fn new(details: Details) -> Self {
+        Self { details, sessions: HashMap::new(), losses: Losses::default(), out: vec![] }
+    }
+
+    /// What could not be written so far.
+    #[must_use]
+    pub fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// Takes one event. Its line may wait until its batch is full.
+    pub fn write(&mut self, event: &Event<'_>, channels: &mut dyn Channels) {
+        let id = session_id(&event.source);
+        if !self.sessions.contains_key(id.as_ref()) {
+            self.sessions.insert(id.to_string(), Session::new(&id));
+        }
+        let Some(session) = self.sessions.get_mut(id.as_ref()) else { return };
+        let mut writing = Writing {
+            session,
+            losses: &mut self.losses,
+            out: &mut self.out,
+            channels,
+            details: self.details,
+        };
+        writing.event(event);
+    }
+
+    /// Writes all that waits.
+    pub fn flush(&mut self, channels: &mut dyn Channels) {
+        for session in self.sessions.values_mut() {
+            let (losses, out) = (&mut self.losses, &mut self.out);
+            Writing { session, losses, out, channels, details: self.details }.flush();
+        }
+    }
+
+    /// The channel's file has been replaced by an empty one: what it uses has to be explained anew.
+    pub fn rotated(&mut self, channel: Channel) {
+        self.sessions.values_mut().for_each(|session| session.rotated(channel));
+    }
+}
+
+/// The texts of one kind and the channels that have them: one bit for each.
+#[derive(Debug)]
+struct Texts {
+    kind: Kind,
+    interner: Interner<Kind>,
+    explained: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Session {
+    id: String,
+    start: Option<Vec<u8>>,
+    started: u8,
+    texts: Vec<Texts>,
+    batches: Vec<Rows>,
+    /// Ids that the rows of each channel use and its file does not explain yet.
+    unexplained: Vec<(Channel, Kind, u32)>,
+    /// Lines of details that come behind their kernels.
+    details: Vec<u8>,
+    detailed: HashSet<u32>,
+    scopes: Scopes,
+}
+
+/// Gives scopes their instance and depth where the source has none.
+#[derive(Debug, Default)]
+struct Scopes {
+    last_instance: i64,
+    open: HashMap<String, Vec<i64>>,
+    depth: i64,
+}
+
+const TYPES: [Type; 6] = [Type::Kernel, Type::Copy, Type::Scope, Type::Profile, Type::Host, Type::Device];
+
+impl Session {
+    fn new(id: &str) -> Self {
+        let texts = |kind| Texts { kind, interner: Interner::with_limit(DICTIONARY), explained: vec![] };
+        Self {
+            id: id.to_owned(),
+            start: None,
+            started: 0,
+            texts: Kind::ALL.map(texts).into(),
+            batches: TYPES.map(Rows::new).into(),
+            unexplained: vec![],
+            details: vec![],
+            detailed: HashSet::new(),
+            scopes: Scopes::default(),
+        }
+    }
+
+    fn rotated(&mut self, channel: Channel) {
+        let keep = !(1_u8 << channel.index());
+        self.started &= keep;
+        for texts in &mut self.texts {
+            texts.explained.iter_mut().for_each(|channels| *channels &= keep);
+        }
+        // Rows that wait will stand in the new file, so that what they use has to be there too.
+        for texts in &self.texts {
+            for index in 0..texts.interner.len() {
+                self.unexplained.push((channel, texts.kind, index));
+            }
+        }
+    }
+
+    /// The id of a text on a channel, from 1; `None` where the dictionary is full.
+    fn id(&mut self, channel: Channel, kind: Kind, text: &str) -> Option<i64> {
+        let texts = self.texts.get_mut(kind as usize)?;
+        let (handle, is_new) = texts.interner.intern(text).ok()?;
+        let index = handle.index();
+        if is_new {
+            texts.explained.push(0);
+        }
+        let explained = texts.explained.get_mut(index as usize)?;
+        let bit = 1_u8 << channel.index();
+        if *explained & bit == 0 {
+            *explained |= bit;
+            self.unexplained.push((channel, kind, index));
+        }
+        Some(i64::from(index) + 1)
+    }
+
+    /// Appends the dictionary line that the channel waits for, if it waits for any.
+    fn explain(&mut self, channel: Channel, out: &mut Vec<u8>) {
+        if !self.unexplained.iter().any(|(of, ..)| *of == channel) {
+            return;
+        }
+        let mut line = write::Object::open(out);
+        line.text("type", "dictionary_update").text("session_id", &self.id);
+        for texts in &mut self.texts {
+            let kind = texts.kind;
+            let is_wanted = |entry: &&(Channel, Kind, u32)| entry.0 == channel && entry.1 == kind;
+            let mut wanted = self.unexplained.iter().filter(is_wanted).peekable();
+            if wanted.peek().is_none() {
+                continue;
+            }
+            let mut table = write::Object::open(line.key(kind.key()));
+            for (_, _, index) in wanted {
+                let text = texts.interner.nth(*index);
+                write::text(table.key(itoa::Buffer::new().format(index + 1)), text);
+                if let Some(explained) = texts.explained.get_mut(*index as usize) {
+                    *explained |= 1 << channel.index();
+                }
+            }
+            table.close();
+        }
+        line.close_line();
+        self.unexplained.retain(|(of, ..)| *of != channel);
+    }
+
+    /// Appends the session's first line where the channel has none.
+    fn begin(&mut self, channel: Channel, out: &mut Vec<u8>) {
+        let bit = 1 << channel.index();
+        if self.started & bit == 0 {
+            if let Some(start) = &self.start {
+                out.extend_from_slice(start);
+                self.started |= bit;
+            }
+        }
+    }
+}
+
+fn channel_of(of: Type) -> Channel {
+    match of {
+        Type::Kernel | Type::Copy => Channel::Device,
+        Type::Scope | Type::Profile => Channel::Scope,
+        Type::Host | Type::Device => Channel::System,
+    }
+}
+
+/// One call of the writer.
+struct Writing<'w> {
+    session: &'w mut Session,
+    losses: &'w mut Losses,
+    out: &'w mut Vec<u8>,
+    channels: &'w mut dyn Channels,
+    details: Details,
+}
+
+impl Writing<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        match &event.what {
+            What::Start(start) => self.start(&event.source, start),
+            What::End(time) => self.end(&event.source, *time),
+            What::Sampling(_) => self.losses.count("system_start, system_stop"),
+            What::Kernel(kernel) => self.kernel(&event.source, kernel),
+            What::KernelDetails(details) => self.kernel_details(&event.source, details),
+            What::Copy(copy) => self.copy(copy),
+            What::Scope(scope) => self.scope(scope),
+            What::Profile(sample) => self.profile(sample),
+            What::System(system) => self.system(system),
+        }
+    }
+
+    fn start(&mut self, source: &Source<'_>, start: &Start<'_>) {
+        self.flush();
+        let mut line = vec![];
+        lines::start(&mut line, "job_start", source, start);
+        if self.session.start.as_ref() == Some(&line) {
+            // Each channel of a session begins with the same line.
+            return;
+        }
+        self.session.start = Some(line);
+        self.session.started = 0;
+        Channel::ALL.into_iter().for_each(|channel| self.send(channel));
+    }
+
+    fn end(&mut self, source: &Source<'_>, time: Timestamp) {
+        self.flush();
+        for channel in Channel::ALL {
+            lines::end(self.out, source, time);
+            self.send(channel);
+        }
+    }
+
+    /// Sends what has been appended, behind what the channel needs first.
+    fn send(&mut self, channel: Channel) {
+        let mut before = vec![];
+        self.session.begin(channel, &mut before);
+        self.session.explain(channel, &mut before);
+        before.append(self.out);
+        if !before.is_empty() {
+            self.channels.write(channel, &before);
+        }
+    }
+
+    fn flush(&mut self) {
+        TYPES.into_iter().for_each(|of| self.flush_type(of));
+    }
+
+    fn flush_type(&mut self, of: Type) {
+        let session = &mut *self.session;
+        let Some(rows) = session.batches.get_mut(of as usize) else { return };
+        rows.write(&session.id, self.out);
+        if of == Type::Kernel {
+            self.out.append(&mut session.details);
+        }
+        if !self.out.is_empty() {
+            self.send(channel_of(of));
+        }
+    }
+
+    fn row(&mut self, of: Type, time: Timestamp, cells: &[Cell]) {
+        let full = |rows: &Rows| rows.len() >= ROWS || !rows.takes(cells);
+        if self.session.batches.get(of as usize).is_some_and(full) {
+            self.flush_type(of);
+        }
+        let Some(rows) = self.session.batches.get_mut(of as usize) else { return };
+        rows.push(time.0, cells);
+        if rows.len() >= ROWS {
+            self.flush_type(of);
+        }
+    }
+
+    fn id(&mut self, of: Type, kind: Kind, text: &str) -> Option<i64> {
+        let id = self.session.id(channel_of(of), kind, text);
+        if id.is_none() {
+            self.losses.count("text beyond 8 MiB of dictionary");
+        }
+        id
+    }
+
+    /// The id of a text that may be absent; 0 is none.
+    fn some_id(&mut self, of: Type, kind: Kind, text: Option<&str>) -> Option<i64> {
+        self.id(of, kind, text?)
+    }
+
+    fn kernel(&mut self, source: &Source<'_>, kernel: &Kernel<'_>) {
+        let Some(name) = self.id(Type::Kernel, Kind::Kernel, &kernel.name) else { return };
+        let has_details = self.details_of(source, kernel, name);
+        let external = kernel.external_kind.is_some_and(|kind| kind != 0);
+        self.row(
+            Type::Kernel,
+            kernel.start,
+            &[
+                ("kernel_id", Some(name)),
+                ("stream_id", kernel.stream),
+                ("duration_ns", Some(kernel.duration.0)),
+                ("corr_id", kernel.correlation),
+                ("dyn_shared", kernel.dynamic_shared_bytes),
+                ("num_regs", kernel.registers),
+                ("has_details", Some(i64::from(has_details))),
+                ("external_kind", kernel.external_kind.filter(|_| external)),
+                ("external_id", kernel.external.filter(|_| external)),
+            ],
+        );
+        self.losses.count_some("kernel.device_id", kernel.device.as_ref());
+        self.losses.count_some("kernel.platform", kernel.platform.as_ref());
+        self.losses.count_some("kernel.api_start_ns", kernel.call_start.as_ref());
+        self.losses.count_some("kernel.api_exit_ns", kernel.call_end.as_ref());
+        self.losses.count_some("kernel.cuda_error", kernel.error.as_ref());
+        self.losses.count_some("kernel.tag", kernel.tag.as_ref());
+    }
+
+    /// Writes the details of a kernel, as far as that is wanted, and says whether there are any.
+    fn details_of(&mut self, source: &Source<'_>, kernel: &Kernel<'_>, name: i64) -> bool {
+        let mut details = kernel.details.clone().unwrap_or_default();
+        details.grid = details.grid.or(kernel.grid);
+        details.block = details.block.or(kernel.block);
+        details.correlation = details.correlation.or(kernel.correlation);
+        let bare = KernelDetails { correlation: details.correlation, ..KernelDetails::default() };
+        if details == bare {
+            // They may stand in a line of their own.
+            return kernel.has_details.unwrap_or(false);
+        }
+        let name = u32::try_from(name).unwrap_or_default();
+        let is_wanted = self.details == Details::All || !self.session.detailed.contains(&name);
+        if !is_wanted || details.correlation.is_none() {
+            self.losses.count("kernel.details");
+            return false;
+        }
+        self.session.detailed.insert(name);
+        self.kernel_details(source, &details);
+        true
+    }
+
+    fn kernel_details(&mut self, source: &Source<'_>, details: &KernelDetails<'_>) {
+        let mut line = lines::open(&mut self.session.details, "kernel_detail", source);
+        lines::some_integer(&mut line, "corr_id", details.correlation);
+        lines::some_extents(&mut line, "grid", details.grid);
+        lines::some_extents(&mut line, "block", details.block);
+        lines::details(&mut line, details, "static_shared");
+        line.close_line();
+    }
+
+    fn copy(&mut self, copy: &Copy<'_>) {
+        self.row(
+            Type::Copy,
+            copy.start,
+            &[
+                ("stream_id", copy.stream),
+                ("duration_ns", Some(copy.duration.0)),
+                ("bytes", Some(copy.bytes)),
+                ("copy_kind", Some(copy.kind.0)),
+                ("corr_id", copy.correlation),
+            ],
+        );
+        self.losses.count_some("memcpy.device_id", copy.device.as_ref());
+        self.losses.count_some("memcpy.platform", copy.platform.as_ref());
+        self.losses.count_some("memcpy.name", copy.name.as_ref());
+        self.losses.count_some("memcpy.api_start_ns", copy.call_start.as_ref());
+        self.losses.count_some("memcpy.api_exit_ns", copy.call_end.as_ref());
+        self.losses.count_some("memcpy.src_kind", copy.source.as_ref());
+        self.losses.count_some("memcpy.dst_kind", copy.destination.as_ref());
+        self.losses.count_some("memcpy.user_scope", copy.scope_path.as_ref());
+        self.losses.count_some("memcpy.scope_depth", copy.scope_depth.as_ref());
+        self.losses.count_some("memcpy.stack_trace", copy.stack.as_ref());
+    }
+
+    fn scope(&mut self, scope: &Scope<'_>) {
+        let event_type = match scope.phase {
+            Phase::Begin => 0,
+            Phase::End => 1,
+            Phase::Continue => 2,
+            Phase::Suspend => 3,
+            Phase::Sample => return self.losses.count("scope_sample"),
+        };
+        let Some(name) = self.id(Type::Scope, Kind::ScopeName, &scope.name) else { return };
+        let (instance, depth) = self.session.scopes.place(scope);
+        self.row(
+            Type::Scope,
+            scope.time,
+            &[
+                ("scope_instance_id", Some(instance)),
+                ("name_id", Some(name)),
+                ("event_type", Some(event_type)),
+                ("depth", Some(depth)),
+                ("repeat", scope.repeat),
+                ("warmup", scope.warmup),
+                ("original_start_ns", scope.original_start.map(|time| time.0)),
+            ],
+        );
+        self.losses.count_some("scope.tag", scope.tag.as_ref().filter(|tag| !tag.is_empty()));
+        self.losses.count_some("scope.host", scope.host.as_ref());
+        self.losses.count_some("scope.devices", scope.devices.first());
+    }
+
+    fn profile(&mut self, sample: &Profile<'_>) {
+        let function = self.some_id(Type::Profile, Kind::Function, sample.function.as_deref());
+        let metric = self.some_id(Type::Profile, Kind::Metric, sample.metric.as_deref());
+        let scope = self.some_id(Type::Profile, Kind::ScopeName, sample.scope.as_deref());
+        // A function's name ends with its file, so that only another one has to be told.
+        let file = sample.source_file.as_deref().filter(|file| !sample.is_in_function(file));
+        let file = self.some_id(Type::Profile, Kind::SourceFile, file);
+        let line = sample.source_line.filter(|line| *line != 0);
+        self.row(
+            Type::Profile,
+            sample.time,
+            &[
+                ("corr_id", sample.correlation),
+                ("device_id", sample.device),
+                ("function_id", function),
+                ("pc_offset", sample.pc_offset),
+                ("metric_id", metric),
+                ("metric_value", Some(sample.value.unwrap_or_default())),
+                ("stall_reason", sample.stall_reason),
+                ("sample_kind", sample.kind),
+                ("scope_name_id", scope),
+                ("source_file_id", file),
+                ("source_line", line),
+            ],
+        );
+        self.losses.count_some("profile_sample.reason_name", sample.stall_name.as_ref());
+    }
+
+    fn system(&mut self, system: &System<'_>) {
+        if let Some(host) = &system.host {
+            self.host(system.time, *host);
+        }
+        for device in &system.devices {
+            self.device(system.time, device);
+        }
+        self.losses.count_some("system_sample.name", system.name.as_ref());
+    }
+
+    fn host(&mut self, time: Timestamp, host: Host) {
+        self.row(
+            Type::Host,
+            time,
+            &[
+                ("cpu_pct_x100", host.cpu_centipercent),
+                ("ram_used_mib", host.ram_used_mib),
+                ("ram_total_mib", host.ram_total_mib),
+            ],
+        );
+    }
+
+    fn device(&mut self, time: Timestamp, device: &Device<'_>) {
+        self.row(
+            Type::Device,
+            time,
+            &[
+                ("device_id", Some(device.index)),
+                ("gpu_util", device.gpu_percent),
+                ("mem_util", device.memory_percent),
+                ("temp_c", device.temperature_celsius),
+                ("power_mw", device.power_milliwatts),
+                ("used_mib", device.used_mib),
+                ("total_mib", device.total_mib),
+                ("clock_sm", device.multiprocessor_mhz),
+            ],
+        );
+        let losses = &mut *self.losses;
+        losses.count_some("system_sample.devices.name", device.name.as_ref());
+        losses.count_some("system_sample.devices.uuid", device.uuid.as_ref());
+        losses.count_some("system_sample.devices.vendor", device.vendor.as_ref());
+        losses.count_some("system_sample.devices.pci_bus", device.pci_bus.as_ref());
+        // With the total, free memory is told by what is used.
+        let told = device.total_mib.zip(device.used_mib).map(|(total, used)| total - used);
+        losses.count_some("system_sample.devices.free_mib", device.free_mib.filter(|free| Some(*free) != told).as_ref());
+        losses.count_some("system_sample.devices.clk_gfx_mhz", device.graphics_mhz.as_ref());
+        losses.count_some("system_sample.devices.clk_mem_mhz", device.memory_mhz.as_ref());
+        losses.count_some("system_sample.devices.throttle_pwr", device.throttled_by_power.as_ref());
+        losses.count_some("system_sample.devices.throttle_therm", device.throttled_by_heat.as_ref());
+        losses.count_some("system_sample.devices.pcie_rx_bw_bps", device.pcie_received_bytes_per_second.as_ref());
+        losses.count_some("system_sample.devices.pcie_tx_bw_bps", device.pcie_sent_bytes_per_second.as_ref());
+    }
+}
+
+impl Scopes {
+    /// The instance and the depth of the scope that an event names: its own, or else the next
+    /// number and the number of scopes that are open.
+    fn place(&mut self, scope: &Scope<'_>) -> (i64, i64) {
+        let key = scope.path.as_deref().unwrap_or(&scope.name);
+        let open_depth = self.depth;
+        let instance = match scope.phase {
+            Phase::Begin => {
+                self.depth += 1;
+                let instance = scope.instance.unwrap_or(self.last_instance + 1);
+                if scope.instance.is_none() && self.open.len() < MOST_OPEN {
+                    self.open.entry(key.to_owned()).or_default().push(instance);
+                }
+                instance
+            }
+            Phase::End => {
+                self.depth = (self.depth - 1).max(0);
+                let begun = self.open.get_mut(key).and_then(Vec::pop);
+                if self.open.get(key).is_some_and(Vec::is_empty) {
+                    self.open.remove(key);
+                }
+                scope.instance.or(begun).unwrap_or(self.last_instance + 1)
+            }
+            _ => scope.instance.unwrap_or(0),
+        };
+        self.last_instance = self.last_instance.max(instance);
+        let depth = if scope.phase == Phase::Begin { open_depth } else { self.depth };
+        (instance, scope.depth.unwrap_or(depth))
+    }
+}

@@ -1,0 +1,202 @@
+//! Events become lines of their own, as the log was before it had batches.
+
+use super::Channel;
+use super::columnar::Channels;
+use super::fat::SAMPLE_KINDS;
+use super::session_lines::{
+    self as lines, open, some_extents, some_integer, some_text, state,
+};
+use crate::event::{Copy, Event, Kernel, Phase, Profile, Sampling, Scope, Source, System, What};
+use crate::json::write::Object;
+use crate::loss::Losses;
+
+/// Writes one line per event.
+#[derive(Debug, Default)]
+pub struct Fat {
+    losses: Losses,
+    out: Vec<u8>,
+}
+
+impl Fat {
+    /// A writer that has written nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What could not be written so far.
+    #[must_use]
+    pub fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// Writes one event.
+    pub fn write(&mut self, event: &Event<'_>, channels: &mut dyn Channels) {
+        self.out.clear();
+        let (out, source) = (&mut self.out, &event.source);
+        let channel = match &event.what {
+            What::Start(start) => {
+                lines::start(out, "init", source, start);
+                None
+            }
+            What::End(time) => {
+                lines::end(out, source, *time);
+                None
+            }
+            What::Kernel(one) => {
+                kernel(out, source, one, &mut self.losses);
+                Some(Channel::Device)
+            }
+            What::KernelDetails(_) => return self.losses.count("kernel_detail without its kernel"),
+            What::Copy(one) => {
+                copy(out, source, one, &mut self.losses);
+                Some(Channel::Device)
+            }
+            What::Scope(one) => match scope(out, source, one, &mut self.losses) {
+                Ok(()) => Some(Channel::Scope),
+                Err(name) => return self.losses.count(name),
+            },
+            What::Profile(one) => {
+                profile(out, source, one, &mut self.losses);
+                Some(Channel::Scope)
+            }
+            What::System(one) => {
+                system(out, source, one);
+                Some(Channel::System)
+            }
+            What::Sampling(one) => {
+                sampling(out, source, one);
+                Some(Channel::System)
+            }
+        };
+        match channel {
+            Some(channel) => channels.write(channel, &self.out),
+            None => Channel::ALL.into_iter().for_each(|channel| channels.write(channel, &self.out)),
+        }
+    }
+}
+
+fn some_flag(line: &mut Object<'_>, key: &str, value: Option<bool>) {
+    if let Some(value) = value {
+        line.boolean(key, value);
+    }
+}
+
+fn kernel(out: &mut Vec<u8>, source: &Source<'_>, kernel: &Kernel<'_>, losses: &mut Losses) {
+    let details = kernel.details.as_ref();
+    let mut line = open(out, "kernel_event", source);
+    line.text("name", &kernel.name);
+    some_text(&mut line, "platform", kernel.platform.as_deref());
+    some_flag(&mut line, "has_details", kernel.has_details);
+    some_integer(&mut line, "device_id", kernel.device);
+    some_integer(&mut line, "stream_id", kernel.stream);
+    line.integer("start_ns", kernel.start.0);
+    line.integer("end_ns", kernel.start.after(kernel.duration).0);
+    some_integer(&mut line, "api_start_ns", kernel.call_start.map(|time| time.0));
+    some_integer(&mut line, "api_exit_ns", kernel.call_end.map(|time| time.0));
+    some_extents(&mut line, "grid", kernel.grid.or(details.and_then(|details| details.grid)));
+    some_extents(&mut line, "block", kernel.block.or(details.and_then(|details| details.block)));
+    some_integer(&mut line, "dyn_shared_bytes", kernel.dynamic_shared_bytes);
+    some_integer(&mut line, "num_regs", kernel.registers);
+    some_integer(&mut line, "corr_id", kernel.correlation);
+    if let Some(details) = details {
+        lines::details(&mut line, details, "static_shared_bytes");
+    }
+    line.close_line();
+    losses.count_some("kernel.cuda_error", kernel.error.as_ref());
+    losses.count_some("kernel.tag", kernel.tag.as_ref());
+    losses.count_some("kernel.external_id", kernel.external.filter(|id| *id != 0).as_ref());
+}
+
+fn copy(out: &mut Vec<u8>, source: &Source<'_>, copy: &Copy<'_>, losses: &mut Losses) {
+    let mut line = open(out, "memcpy_event", source);
+    some_text(&mut line, "name", copy.name.as_deref());
+    some_text(&mut line, "platform", copy.platform.as_deref());
+    some_integer(&mut line, "device_id", copy.device);
+    some_integer(&mut line, "stream_id", copy.stream);
+    some_text(&mut line, "stack_trace", copy.stack.as_deref());
+    some_text(&mut line, "user_scope", copy.scope_path.as_deref());
+    some_integer(&mut line, "scope_depth", copy.scope_depth);
+    line.integer("start_ns", copy.start.0);
+    line.integer("end_ns", copy.start.after(copy.duration).0);
+    some_integer(&mut line, "api_start_ns", copy.call_start.map(|time| time.0));
+    some_integer(&mut line, "api_exit_ns", copy.call_end.map(|time| time.0));
+    some_integer(&mut line, "corr_id", copy.correlation);
+    line.integer("bytes", copy.bytes);
+    line.text("copy_kind", copy.kind.name().unwrap_or("Unknown"));
+    some_text(&mut line, "src_kind", copy.source.as_deref());
+    some_text(&mut line, "dst_kind", copy.destination.as_deref());
+    line.close_line();
+    if copy.kind.name().is_none() {
+        losses.count("memcpy.copy_kind without a name");
+    }
+}
+
+fn scope(
+    out: &mut Vec<u8>,
+    source: &Source<'_>,
+    scope: &Scope<'_>,
+    losses: &mut Losses,
+) -> Result<(), &'static str> {
+    let kind = match scope.phase {
+        Phase::Begin => "scope_begin",
+        Phase::End => "scope_end",
+        Phase::Sample => return Err("scope_sample"),
+        Phase::Continue | Phase::Suspend => return Err("scope continuation"),
+    };
+    let mut line = open(out, kind, source);
+    line.text("name", &scope.name);
+    some_text(&mut line, "tag", scope.tag.as_deref());
+    line.integer("ts_ns", scope.time.0);
+    some_text(&mut line, "user_scope", scope.path.as_deref());
+    some_integer(&mut line, "scope_depth", scope.depth);
+    some_integer(&mut line, "scope_instance_id", scope.instance);
+    state(&mut line, scope.host, &scope.devices);
+    line.close_line();
+    losses.count_some("scope.repeat", scope.repeat.filter(|count| *count != 0).as_ref());
+    losses.count_some("scope.warmup", scope.warmup.filter(|count| *count != 0).as_ref());
+    Ok(())
+}
+
+fn profile(out: &mut Vec<u8>, source: &Source<'_>, sample: &Profile<'_>, losses: &mut Losses) {
+    let mut line = open(out, "profile_sample", source);
+    line.integer("ts_ns", sample.time.0);
+    some_integer(&mut line, "device_id", sample.device);
+    some_integer(&mut line, "corr_id", sample.correlation);
+    let kind = SAMPLE_KINDS.iter().find(|(number, _)| Some(*number) == sample.kind);
+    some_text(&mut line, "sample_kind", kind.map(|(_, name)| *name));
+    some_text(&mut line, "metric_name", sample.metric.as_deref());
+    let value = if sample.metric.is_some() { "metric_value" } else { "sample_count" };
+    some_integer(&mut line, value, sample.value);
+    some_integer(&mut line, "stall_reason", sample.stall_reason);
+    some_text(&mut line, "reason_name", sample.stall_name.as_deref());
+    match sample.pc_offset {
+        Some(offset) if offset >= 0 => drop(line.text("pc_offset", &format!("{offset:#x}"))),
+        offset => some_integer(&mut line, "pc_offset", offset),
+    }
+    some_text(&mut line, "source_file", sample.source_file.as_deref());
+    some_text(&mut line, "function_name", sample.function.as_deref());
+    some_integer(&mut line, "source_line", sample.source_line);
+    some_text(&mut line, "scope_name", sample.scope.as_deref());
+    line.close_line();
+    if kind.is_none() && sample.kind.is_some() {
+        losses.count("profile_sample.sample_kind without a name");
+    }
+}
+
+fn system(out: &mut Vec<u8>, source: &Source<'_>, system: &System<'_>) {
+    let mut line = open(out, "system_sample", source);
+    some_text(&mut line, "name", system.name.as_deref());
+    line.integer("ts_ns", system.time.0);
+    state(&mut line, system.host, &system.devices);
+    line.close_line();
+}
+
+fn sampling(out: &mut Vec<u8>, source: &Source<'_>, sampling: &Sampling<'_>) {
+    let kind = if sampling.began { "system_start" } else { "system_stop" };
+    let mut line = open(out, kind, source);
+    some_text(&mut line, "name", sampling.name.as_deref());
+    line.integer("ts_ns", sampling.time.0);
+    state(&mut line, sampling.host, &sampling.devices);
+    line.close_line();
+}

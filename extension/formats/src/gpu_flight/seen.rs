@@ -1,0 +1,58 @@
+//! Which batches have been counted, as ranges of their numbers.
+
+use std::collections::BTreeMap;
+
+/// Most ranges that are kept for a type. Numbers rise by one, so that one range is the rule.
+const MOST_RANGES: usize = 4_096;
+
+/// A set of whole numbers that costs one entry for each run of neighbours.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// First number -> last number of a range.
+    ranges: BTreeMap<i64, i64>,
+}
+
+impl Seen {
+    /// Adds a number, and says whether it is new. Where there are too many ranges the lowest is
+    /// forgotten.
+    pub(super) fn insert(&mut self, number: i64) -> bool {
+        let below = self.ranges.range(..=number).next_back().map(|(first, last)| (*first, *last));
+        if below.is_some_and(|(_, last)| number <= last) {
+            return false;
+        }
+        let first = match below {
+            Some((first, last)) if last.checked_add(1) == Some(number) => first,
+            _ => number,
+        };
+        let above = number.checked_add(1).and_then(|next| self.ranges.remove(&next));
+        self.ranges.insert(first, above.unwrap_or(number));
+        if self.ranges.len() > MOST_RANGES {
+            self.ranges.pop_first();
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_number_is_new_once(numbers in prop::collection::vec(0..60_i64, 0..200)) {
+            let (mut seen, mut model) = (Seen::default(), std::collections::HashSet::new());
+            for number in numbers {
+                prop_assert_eq!(seen.insert(number), model.insert(number));
+            }
+        }
+    }
+
+    #[test]
+    fn rising_numbers_are_one_range() {
+        let mut seen = Seen::default();
+        (1..=1000).rev().chain(1001..2000).for_each(|number| assert!(seen.insert(number)));
+        assert_eq!(seen.ranges.len(), 1);
+        assert!(seen.insert(i64::MAX) && !seen.insert(i64::MAX));
+    }
+}

@@ -1,0 +1,25 @@
+//! The event formats of the field and the model that they have in common.
+//!
+//! ```text
+//! bytes ── lines ── json ── adapter (gpumon, gpu_flight) ── event::Event ── adapter ── bytes
+//! ```
+//!
+//! Every adapter streams: it is fed lines and hands on events one by one, whose texts borrow from
+//! the line or from the session's dictionary. Nothing here opens a file, prints, or keeps more than
+//! the stated limits in memory. Whatever cannot be read becomes a [`finding::Finding`] that names
+//! the line; whatever a format cannot hold is counted in a [`loss::Losses`].
+#![forbid(unsafe_code)]
+
+pub mod event;
+pub mod finding;
+pub mod gpu_flight;
+pub mod gpumon;
+pub mod interner;
+pub mod join;
+pub mod json;
+pub mod lines;
+pub mod loss;
+mod record;
+#[cfg(feature = "parquet")]
+pub mod tables;
+pub mod time;
