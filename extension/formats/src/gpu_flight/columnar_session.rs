@@ -159,11 +159,11 @@ impl Session {
     /// Appends the session's first line where the channel has none.
     pub(super) fn begin(&mut self, channel: Channel, out: &mut Vec<u8>) {
         let bit = 1 << channel.index();
-        if self.started & bit == 0 {
-            if let Some(start) = &self.start {
-                out.extend_from_slice(start);
-                self.started |= bit;
-            }
+        if self.started & bit == 0
+            && let Some(start) = &self.start
+        {
+            out.extend_from_slice(start);
+            self.started |= bit;
         }
     }
 }
