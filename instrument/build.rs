@@ -6,6 +6,9 @@ fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     // Calls within the library stay within it, whatever the host program exports.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic");
-    // A missing symbol shows when the library is built, not in somebody's process.
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,defs");
+    // A missing symbol shows when the library is built, not in somebody's process. A sanitizer's are
+    // in the program that the library is loaded into.
+    if std::env::var_os("CARGO_CFG_SANITIZE").is_none() {
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-z,defs");
+    }
 }

@@ -159,6 +159,8 @@ fn measured(count: usize) -> (Vec<ListedProcess>, Vec<Tally>) {
         executable: "python3.13".to_owned(),
         service_name: None,
         container_id: None,
+        pod_uid: None,
+        folder: None,
         gone_since_ns: None,
     };
     let tally = |number: usize| {

@@ -81,8 +81,14 @@ pub enum Command {
         explain: Option<u32>,
     },
     /// The runtime configuration, for people
-    #[command(subcommand)]
-    Control(control::Command),
+    Control {
+        /// In the folder of this container; pids are those that its processes have inside
+        #[arg(long, global = true, value_name = "NAME")]
+        container: Option<String>,
+        /// What to do with it
+        #[command(subcommand)]
+        command: control::Command,
+    },
     /// Completions for a shell, on standard output
     #[command(
         after_help = "Example:\n  warpgauge completions bash > /etc/bash_completion.d/warpgauge"
@@ -129,7 +135,9 @@ fn dispatch(
             let setup = Setup::load(path)?;
             show_groups(&setup, *explain, screen, out)
         }
-        Command::Control(command) => control::control(&Setup::load(path)?, command, screen, out),
+        Command::Control { container, command } => {
+            control::control(&Setup::load(path)?, container.as_deref(), command, screen, out)
+        }
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Arguments::command(), "warpgauge", out);
             Ok(Exit::Done)

@@ -50,6 +50,9 @@ pub struct Paths {
     pub runtime_config: PathBuf,
     /// `measurements`: the folder that the instrument writes to.
     pub measurements: PathBuf,
+    /// `containers`: a folder for each container, `<name>/runtime.conf` and `<name>/measurements`;
+    /// where it is missing, there are none.
+    pub containers: PathBuf,
     /// `state`: lock, spool, what was listed, totals; belongs on a disk.
     pub state: PathBuf,
     /// `proc`: the process information; another path when the host's is mounted into a container.
@@ -61,6 +64,7 @@ impl Default for Paths {
         Self {
             runtime_config: "/var/lib/warpgauge/runtime.conf".into(),
             measurements: "/var/lib/warpgauge/measurements".into(),
+            containers: "/var/lib/warpgauge/containers".into(),
             state: "/var/lib/warpgauge/state".into(),
             proc: "/proc".into(),
         }
@@ -212,13 +216,25 @@ fn read_paths(section: &mut Section<'_, '_>) -> Paths {
         measurements: section
             .take_checked("measurements", absolute)
             .unwrap_or(default.measurements),
+        containers: section.take_checked("containers", absolute).unwrap_or(default.containers),
         state: section.take_checked("state", absolute).unwrap_or(default.state),
         proc: section.take_checked("proc", absolute).unwrap_or(default.proc),
     };
     // Every user may write to the measurements folder: nothing that must be trusted may lie there.
-    for (key, path) in [("state", &paths.state), ("runtime_config", &paths.runtime_config)] {
-        if path.starts_with(&paths.measurements) {
+    let Paths { runtime_config, measurements, containers, state, .. } = &paths;
+    for (key, path) in
+        [("state", state), ("runtime_config", runtime_config), ("containers", containers)]
+    {
+        if path.starts_with(measurements) {
             section.note(Some(key), "lies inside paths.measurements, which every monitored user may write to; choose another folder");
+        }
+    }
+    // A container writes to what lies in its folder.
+    for (key, path) in
+        [("state", state), ("runtime_config", runtime_config), ("measurements", measurements)]
+    {
+        if path.starts_with(containers) {
+            section.note(Some(key), "lies inside paths.containers, whose folders are the containers'; choose another folder");
         }
     }
     paths

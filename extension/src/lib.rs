@@ -6,6 +6,7 @@ pub mod atomic_file;
 pub mod carried;
 pub mod cli;
 pub mod config;
+pub mod containers;
 pub mod control;
 pub mod groups;
 pub mod health;

@@ -15,7 +15,7 @@ use warpgauge::groups::Rules;
 use warpgauge::measurements::UNKNOWN_ID;
 use warpgauge::measurements::folder::Refusal;
 use warpgauge::spool::Excess;
-use warpgauge::{metrics, skips::Skips};
+use warpgauge::{containers, metrics, skips::Skips};
 use warpgauge_wire::LineFault;
 
 fn project(path: &str) -> PathBuf {
@@ -35,7 +35,8 @@ fn the_documented_metrics_are_those_of_the_catalogue() {
 #[test]
 fn every_reason_is_documented() {
     let of_lines = LineFault::ALL.map(LineFault::reason).into_iter().chain([UNKNOWN_ID]);
-    let refused = of_lines.chain(Refusal::ALL.map(Refusal::reason));
+    let of_containers = containers::Refusal::ALL.map(containers::Refusal::reason);
+    let refused = of_lines.chain(Refusal::ALL.map(Refusal::reason)).chain(of_containers);
     let lost =
         ["pid_not_listed", Excess::Full.reason(), Excess::TooOld.reason(), "partial", "refused"];
     for (document, reasons) in

@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// Which modules each module may use. A module stands below all that it uses, so the table has no
 /// circle. Those that may see everything come last.
-const LAYERS: [(&str, &[&str]); 16] = [
+const LAYERS: [(&str, &[&str]); 17] = [
     // The model, and what needs nothing of ours.
     ("aggregate", &[]),
     ("atomic_file", &[]),
@@ -27,6 +27,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
     // Sources: what there is to be measured, and what was measured.
     ("groups", &["config", "procfs"]),
     ("measurements", &["aggregate", "listing", "skips"]),
+    ("containers", &["atomic_file", "measurements", "skips"]),
     // Sinks: what the instrument is told, and the way out.
     ("control", &["atomic_file"]),
     ("otlp", &["aggregate", "config", "listing", "metrics"]),

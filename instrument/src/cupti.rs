@@ -5,10 +5,11 @@
 //! types        layouts of what CUPTI hands over, checked when this is compiled
 //! subscriber   taking CUPTI's slot and giving it back
 //! callbacks    what happens on the host's threads
-//! sass         counting by code patched into kernels, and sass_types, its structures
+//! sass         counting by code patched into kernels; sass_types, its structures; record_names
 //! ```
 
 pub mod callbacks;
+mod record_names;
 pub mod sass;
 pub mod sass_types;
 pub mod subscriber;

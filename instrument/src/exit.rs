@@ -10,7 +10,7 @@ use nix::libc;
 
 use crate::guard::{Entry, guard};
 use crate::lifecycle::LIFECYCLE;
-use crate::worker;
+use crate::{signals, worker};
 
 /// The process that was injected into.
 static OWNER: AtomicU32 = AtomicU32::new(0);
@@ -42,6 +42,6 @@ extern "C" fn in_forked_child() {
 extern "C" fn at_exit() {
     // A child made by a plain clone() did not pass through the fork handler.
     if OWNER.load(Ordering::Relaxed) == std::process::id() {
-        guard(Entry::Exit, (), worker::finish);
+        guard(Entry::Exit, (), || signals::without(worker::finish));
     }
 }

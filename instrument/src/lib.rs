@@ -21,6 +21,7 @@ pub mod collective;
 pub mod contexts;
 pub mod control;
 pub mod cupti;
+pub mod descriptors;
 pub mod driver;
 pub mod dynamic_library;
 pub mod estimator;
@@ -28,6 +29,8 @@ pub mod exit;
 pub mod graphs;
 pub mod guard;
 pub mod health;
+pub mod kernel_names;
+pub mod kernels;
 pub mod launch;
 pub mod ledger;
 pub mod lifecycle;
@@ -41,6 +44,7 @@ pub mod sampler;
 pub mod sampling;
 pub mod session;
 pub mod settings;
+pub mod signals;
 pub mod tally;
 pub mod window;
 pub mod worker;
@@ -57,7 +61,7 @@ use crate::guard::{Entry, guard};
 pub extern "C" fn InitializeInjection() -> c_int {
     guard(Entry::Injection, (), || {
         guard::silence_panics();
-        worker::start();
+        signals::without(worker::start);
     });
     1
 }

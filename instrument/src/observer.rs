@@ -11,6 +11,7 @@ use warpgauge_wire::{Function, FunctionSet};
 use crate::contexts::Contexts;
 use crate::driver::{Driver, DriverError};
 use crate::graphs::Graphs;
+use crate::kernel_names::KernelNames;
 use crate::launch::{KEY_WORDS, Launch};
 use crate::ledger::{Drained, Ledger};
 use crate::meter::Meter;
@@ -22,6 +23,7 @@ static LEDGER: Ledger = Ledger::new();
 static WINDOW: Window = Window::new();
 static GRAPHS: Graphs = Graphs::new();
 static CONTEXTS: Contexts = Contexts::new();
+static NAMES: KernelNames = KernelNames::new();
 static METER: OnceLock<Meter> = OnceLock::new();
 static DRIVER: OnceLock<Driver> = OnceLock::new();
 /// The functions asked for, as [`FunctionSet::bits`].
@@ -113,11 +115,18 @@ pub fn graph_launched(executable: u64, context: u64) {
     GRAPHS.launched(executable, context, |launch, times| LEDGER.record(launch, times, occupancy));
 }
 
+/// The names of the kernels that were launched.
+pub fn kernel_names() -> &'static KernelNames {
+    &NAMES
+}
+
 fn occupancy(launch: &Launch) -> Option<f64> {
     let driver = DRIVER.get()?;
     if let Ok(device) = driver.current_device() {
         CONTEXTS.note(launch.context, device.cast_unsigned());
     }
+    let [_, function, _, _, _, generation] = LEDGER.shape_of(launch);
+    driver.with_name(function, |name| NAMES.note((function, generation), name.to_bytes()));
     let wanted = FunctionSet::from_bits(WANTED.load(Ordering::Relaxed));
     if !wanted.contains(Function::Occupancy) {
         return None;

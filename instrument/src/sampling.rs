@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use warpgauge_wire::FunctionSet;
 
 use crate::cupti::{Cupti, Sass};
-use crate::estimator::{Estimate, Estimator};
+use crate::estimator::{Estimate, Estimator, Shape};
 use crate::launch::KEY_WORDS;
 use crate::log::Log;
 use crate::meter::{Counters, MAX_DEVICES, Meter};
@@ -168,6 +168,11 @@ impl Sampling {
     #[must_use]
     pub fn launches(&self) -> Option<Launches> {
         (self.launches.surveyed > 0).then_some(self.launches)
+    }
+
+    /// Every shape that is remembered, with what was measured of it.
+    pub fn shapes(&self) -> impl Iterator<Item = (&[u64; KEY_WORDS], &Shape)> {
+        self.estimator.shapes()
     }
 
     fn take_outcome(&mut self, now: Instant, log: &mut Log) {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use nix::unistd::{Pid, gettid};
 use warpgauge_wire::FunctionSet;
 
 use crate::control::{Control, Look};
@@ -14,6 +15,7 @@ use crate::driver::{Driver, DriverError};
 use crate::graphs::Unseen;
 use crate::guard;
 use crate::health::{Health, Report};
+use crate::kernels::Kernels;
 use crate::lifecycle::{LIFECYCLE, State};
 use crate::log::Log;
 use crate::observer;
@@ -31,6 +33,9 @@ const PATIENCE_WITH_WINDOW: Duration = Duration::from_secs(1);
 
 /// `CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`: another tool has the slot.
 const SLOT_TAKEN: u32 = 39;
+
+/// How often another tool may take the slot from us before it is left to it for good.
+const MOST_LOSSES: u32 = 3;
 
 /// Where the worker stands when it takes a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +58,7 @@ pub struct Session {
     cupti: Option<Cupti>,
     subscription: Option<Subscription>,
     sampling: Sampling,
+    kernels: Kernels,
     health: Health,
     /// What is listed, whether it can be followed or not.
     listed: FunctionSet,
@@ -61,6 +67,8 @@ pub struct Session {
     seen: Seen,
     said: Said,
     failed_flushes: u64,
+    /// How often another tool took the slot from us.
+    losses: u32,
     next_poll: Instant,
     next_flush: Instant,
     next_survey: Instant,
@@ -105,12 +113,14 @@ impl Session {
             cupti: None,
             subscription: None,
             sampling: Sampling::new(&settings, now),
+            kernels: Kernels::new(settings.mangled_names, now),
             health: Health::new(&settings.measurements_output_dir),
             listed: FunctionSet::EMPTY,
             reason: None,
             seen: Seen::default(),
             said: Said::default(),
             failed_flushes: 0,
+            losses: 0,
             next_poll: now,
             next_flush: now + settings.flush_interval,
             next_survey: now,
@@ -147,6 +157,7 @@ impl Session {
         if now >= self.next_flush {
             self.flush();
             self.report();
+            self.kernels.report_if_due(&self.sampling, now, &mut self.log);
             self.next_flush = now + self.settings.flush_interval;
         }
         let next = self.next_poll.min(self.next_flush);
@@ -160,6 +171,10 @@ impl Session {
     }
 
     fn poll(&mut self, moment: Moment, now: Instant) {
+        if self.notice_lost_slot(now) {
+            // Whoever took it may be about to subscribe: the next poll is early enough.
+            return;
+        }
         match self.control.look() {
             Look::Unchanged => {
                 let waits_for_slot = !self.listed.is_empty() && self.subscription.is_none();
@@ -187,15 +202,34 @@ impl Session {
         };
         match followed {
             Ok(()) => {}
-            Err(Obstacle::Cupti(CuptiError::Call { code: SLOT_TAKEN, .. })) => self.wait_for_slot(),
+            Err(Obstacle::Cupti(CuptiError::Call { code: SLOT_TAKEN, .. })) => {
+                self.wait_for_slot("another tool has CUPTI's only slot in this process");
+            }
             Err(obstacle) => self.disable(&obstacle.to_string()),
         }
     }
 
-    /// Another tool was there first: it may have the slot for as long as it likes.
-    fn wait_for_slot(&mut self) {
+    /// Another tool may have finalised CUPTI, which ends every subscription without a word.
+    fn notice_lost_slot(&mut self, now: Instant) -> bool {
+        if self.subscription.as_ref().is_none_or(|subscription| subscription.check().is_ok()) {
+            return false;
+        }
+        // Nothing is left to be given back.
+        self.subscription = None;
+        observer::window().abandon();
+        self.survey(now);
+        self.flush();
+        self.losses += 1;
+        self.wait_for_slot("another tool took CUPTI's only slot in this process");
+        if self.losses >= MOST_LOSSES {
+            self.disable("another tool took CUPTI's slot again and again");
+        }
+        true
+    }
+
+    /// Another tool may have the slot for as long as it likes.
+    fn wait_for_slot(&mut self, why: &str) {
         LIFECYCLE.change(State::Measuring, State::Armed);
-        let why = "another tool has CUPTI's only slot in this process";
         self.reason = Some(why.to_owned());
         if !self.said.slot_taken {
             self.said.slot_taken = true;
@@ -264,12 +298,14 @@ impl Session {
             // The thread in it has to come out with the callbacks in place; see `is_leaving`.
             return Ok(());
         }
-        if let Some(subscription) = self.subscription.take() {
+        if let Some(subscription) = self.subscription.take().filter(|slot| slot.check().is_ok()) {
             subscription.give_back()?;
         }
         LIFECYCLE.change(State::Measuring, State::Armed);
         self.survey(now);
         self.flush();
+        self.kernels.report(&self.sampling, true, &mut self.log);
+        self.kernels = Kernels::new(self.settings.mangled_names, now);
         self.sampling.forget();
         self.log.say("no longer listed: CUPTI's slot is free");
         self.report();
@@ -301,11 +337,12 @@ impl Session {
 
     /// Takes out what was counted, and with it the outcome of the last window.
     fn survey(&mut self, now: Instant) {
-        let Self { tally, sampling, seen, .. } = self;
+        let Self { tally, sampling, kernels, seen, .. } = self;
         sampling.begin_survey();
         let drained = observer::drain(|shape, occupancy, launches| {
             tally.add(occupancy, launches);
             sampling.count(shape, launches);
+            kernels.count(shape, occupancy, launches);
             seen.launches += launches;
             let [context, ..] = *shape;
             if let Some(device) = observer::contexts().device_of(context) {
@@ -315,6 +352,7 @@ impl Session {
         tally.add(None, drained.unfitted);
         seen.launches += drained.unfitted;
         seen.unfitted += drained.unfitted;
+        self.kernels.settle();
         self.sampling.settle(now, &mut self.log);
         if let (Some(cupti), State::Measuring) = (&self.cupti, LIFECYCLE.state()) {
             self.sampling.plan(cupti, now, &mut self.log);
@@ -352,6 +390,9 @@ impl Session {
     pub fn finish(&mut self) {
         self.survey(Instant::now());
         self.flush();
+        // Threads may have stacks of any size; that of the first one is large.
+        let is_first_thread = gettid() == Pid::this();
+        self.kernels.report(&self.sampling, is_first_thread, &mut self.log);
         self.health.remove();
     }
 

@@ -23,6 +23,9 @@ use crate::control::read_bounded;
 /// More than any settings file needs.
 const MAX_SETTINGS_BYTES: u64 = 64 << 10;
 
+/// As many complaints are made; a file of nonsense must not fill the log.
+const MAX_COMPLAINTS: usize = 20;
+
 /// How the library was told to behave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -46,7 +49,7 @@ pub struct Settings {
     pub count_warp_level: bool,
     /// Instructions that the predicate switches off are not counted (id 0).
     pub exclude_pred_off: bool,
-    /// Kernels are named as the linker sees them.
+    /// The log names kernels as the linker sees them; otherwise demangled.
     pub mangled_names: bool,
     /// The part of wall time that windows may take, in percent; 0 for no windows.
     pub window_budget_percent: f64,
@@ -99,16 +102,29 @@ impl Settings {
     #[must_use]
     pub fn of_this_process() -> (Self, Complaints) {
         let environment = |name: &str| std::env::var_os(name);
-        let Some(path) = environment("WARPGAUGE_CONF_FILE") else {
-            return Self::read(b"", "", environment);
+        let (mut settings, complaints) = match environment("WARPGAUGE_CONF_FILE") {
+            None => Self::read(b"", "", environment),
+            Some(path) => match read_bounded(Path::new(&path), MAX_SETTINGS_BYTES) {
+                Ok(text) => Self::read(&text, &path.to_string_lossy(), environment),
+                Err(error) => {
+                    let (settings, mut complaints) = Self::read(b"", "", environment);
+                    let path = path.display();
+                    complaints.insert(0, format!("{path}: {error}; going on without this file"));
+                    (settings, complaints)
+                }
+            },
         };
-        match read_bounded(Path::new(&path), MAX_SETTINGS_BYTES) {
-            Ok(text) => Self::read(&text, &path.to_string_lossy(), environment),
-            Err(error) => {
-                let (settings, mut complaints) = Self::read(b"", "", environment);
-                let path = path.display();
-                complaints.insert(0, format!("{path}: {error}; going on without this file"));
-                (settings, complaints)
+        settings.make_absolute();
+        (settings, complaints)
+    }
+
+    /// Paths that hold wherever the program goes: relative ones are of the folder it is in now.
+    fn make_absolute(&mut self) {
+        let cupti = self.cupti_path.as_mut().filter(|path| path.components().count() > 1);
+        let paths = [&mut self.runtime_config_path, &mut self.measurements_output_dir];
+        for path in paths.into_iter().chain(self.logfile.as_mut()).chain(cupti) {
+            if let Ok(absolute) = std::path::absolute(&*path) {
+                *path = absolute;
             }
         }
     }
@@ -148,6 +164,18 @@ impl Settings {
             if let Err(what) = set {
                 complaints.push(format!("{name}: {what}"));
             }
+        }
+        if settings.exclude_pred_off && settings.count_warp_level {
+            complaints.push(
+                "exclude_pred_off has no effect: predicates are of threads, and count_warp_level \
+                 counts once per warp"
+                    .to_owned(),
+            );
+        }
+        let more = complaints.len().saturating_sub(MAX_COMPLAINTS);
+        if more > 0 {
+            complaints.truncate(MAX_COMPLAINTS);
+            complaints.push(format!("and {more} more complaints about settings"));
         }
         (settings, complaints)
     }
@@ -280,6 +308,21 @@ flush_interval = 3\r
             places,
             ["conf:1", "conf:2", "conf:3", "conf:4", "WARPGAUGE_RUNTIME_CONFIG_POLLING_INTERVAL"]
         );
+    }
+
+    #[test]
+    fn a_file_of_nonsense_gives_few_complaints() {
+        let (settings, complaints) = read(&"x\n".repeat(30_000), &[]);
+        assert_eq!((settings, complaints.len()), (Settings::default(), MAX_COMPLAINTS + 1));
+        assert_eq!(complaints.last().unwrap(), "and 29980 more complaints about settings");
+    }
+
+    #[test]
+    fn predicates_without_threads_are_a_misunderstanding() {
+        let (_, complaints) = read("exclude_pred_off = true", &[]);
+        assert!(complaints[0].contains("count_warp_level"), "{complaints:?}");
+        let both = "exclude_pred_off = true\ncount_warp_level = false";
+        assert_eq!(read(both, &[]).1, Complaints::new());
     }
 
     #[test]

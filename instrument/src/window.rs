@@ -353,6 +353,12 @@ impl Window {
         }
     }
 
+    /// Gives up the window that is open, if one is: nobody will tell of the end of its launch.
+    pub fn abandon(&self) {
+        let _was_not_open =
+            self.state.compare_exchange(BUSY, IDLE, Ordering::AcqRel, Ordering::Acquire);
+    }
+
     /// Another kind of work enters a context: a graph.
     pub fn other_work(&self, context: u64) {
         if self.is_open() {

@@ -1,5 +1,8 @@
 //! The library's own thread, and the two moments at which others do its work: injection and exit.
 
+#![allow(unsafe_code, reason = "libc has no binding of pthread_setcancelstate")]
+
+use std::ffi::c_int;
 use std::io;
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError, TryLockError};
 use std::thread::{self, Thread};
@@ -11,6 +14,7 @@ use crate::exit;
 use crate::guard::{Entry, guard};
 use crate::lifecycle::{LIFECYCLE, State};
 use crate::log::Log;
+use crate::mps;
 use crate::session::{Moment, Session};
 use crate::settings::Settings;
 
@@ -19,6 +23,14 @@ const STACK_BYTES: usize = 512 << 10;
 
 /// How long an exit waits for a worker that is in the middle of something.
 const PATIENCE_AT_EXIT: Duration = Duration::from_secs(1);
+
+/// Of pthread.h, on Linux.
+const PTHREAD_CANCEL_DISABLE: c_int = 1;
+
+unsafe extern "C" {
+    /// pthread_setcancelstate(3).
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
 
 static SESSION: Mutex<Option<Session>> = Mutex::new(None);
 static WORKER: OnceLock<Thread> = OnceLock::new();
@@ -39,6 +51,7 @@ pub fn start() {
             log.say(format_args!("not armed: {error}"));
             return;
         }
+        mps::pipe_of_this_process();
         LIFECYCLE.change(State::Off, State::Armed);
         let mut session = Session::new(settings, log, Instant::now());
         session.step(Moment::InsideInit, Instant::now());
@@ -53,10 +66,14 @@ pub fn start() {
 /// Starts the thread with every signal blocked: signals are the host's.
 fn start_thread() -> io::Result<()> {
     let hosts_mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
-    let started = thread::Builder::new()
-        .name("warpgauge".to_owned())
-        .stack_size(STACK_BYTES)
-        .spawn(|| guard(Entry::Worker, (), work));
+    let started =
+        thread::Builder::new().name("warpgauge".to_owned()).stack_size(STACK_BYTES).spawn(|| {
+            // A program that cancels every thread it finds would unwind through our frames.
+            let mut before = 0;
+            // SAFETY: the number may be written.
+            unsafe { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &raw mut before) };
+            guard(Entry::Worker, (), work);
+        });
     // The mask was valid a moment ago, so it can be set again.
     let _restored = hosts_mask.thread_set_mask();
     started.map(drop)

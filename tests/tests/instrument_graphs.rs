@@ -28,7 +28,8 @@ fn every_kernel_of_a_graph_and_of_its_child_graphs_counts_at_each_launch() {
     let (outcome, published, log) = run_listed(&["--mode=graph"]);
     assert_eq!(outcome.launches(), 200);
     assert_eq!(published.rounded(), BTreeMap::from([("100", 100), ("50", 100)]));
-    assert_eq!(log.len(), 1, "{log:?}");
+    let said = log.iter().filter(|line| !line.starts_with("kernels: "));
+    assert_eq!(said.count(), 1, "no kernel goes unseen: {log:?}");
 }
 
 /// While a stream is captured its launches do not run; the graph does.

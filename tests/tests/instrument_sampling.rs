@@ -100,6 +100,23 @@ fn functions_are_measured_in_any_combination() {
     }
 }
 
+/// A warp of the stand-in has 32 threads, whose predicates are on for every other instruction.
+#[test]
+fn instructions_are_counted_by_warp_or_by_thread_with_or_without_those_switched_off() {
+    for (warps, without_off, times) in
+        [("true", "false", 1), ("true", "true", 1), ("false", "false", 32), ("false", "true", 16)]
+    {
+        let world = World::new().unwrap();
+        let host = sampled(&world, &["--seconds=0.6", "--rate=500"])
+            .env("WARPGAUGE_COUNT_WARP_LEVEL", warps)
+            .env("WARPGAUGE_EXCLUDE_PRED_OFF", without_off);
+        let outcome = run(host, "0");
+        let published = world.published_by(outcome.pid).unwrap();
+        let what = format!("by warp {warps}, without those off {without_off}");
+        assert_eq!(published.instructions, Some(times * outcome.instructions()), "{what}");
+    }
+}
+
 #[test]
 fn metrics_that_do_not_fit_into_one_configuration_are_measured_in_turn() {
     let world = World::new().unwrap();

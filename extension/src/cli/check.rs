@@ -1,5 +1,7 @@
 //! `warpgauge check`: configuration and environment, what is wrong and how to mend it.
 
+mod containers;
+
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -64,6 +66,7 @@ pub(super) fn check(
             check_folders(&setup.config.paths, &mut remarks);
             check_runtime_config(&setup, &mut remarks);
             check_processes(&setup, &mut remarks);
+            containers::check(&setup, &mut remarks);
             check_spool(&setup, &mut remarks);
             check_export(&export, offline, &mut remarks);
             let found = remarks

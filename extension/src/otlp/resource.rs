@@ -49,6 +49,7 @@ impl Host {
             text("process.creation.time", iso_8601(process.created_ns)),
         ];
         attributes.extend(process.container_id.clone().map(|id| text("container.id", id)));
+        attributes.extend(process.pod_uid.clone().map(|uid| text("k8s.pod.uid", uid)));
         attributes.extend(process.group.clone().map(|group| text(GROUP, group)));
         self.resource(attributes)
     }
@@ -138,6 +139,8 @@ mod tests {
             executable: "python3".into(),
             service_name: None,
             container_id: None,
+            pod_uid: None,
+            folder: None,
             gone_since_ns: None,
         }
     }
@@ -167,6 +170,15 @@ mod tests {
         assert_eq!(value(&resource, "host.name").unwrap(), "n");
         assert_eq!(value(&resource, "k").unwrap(), "v");
         assert_eq!(value(&resource, GROUP).unwrap(), "trainer");
+    }
+
+    #[test]
+    fn a_process_in_a_pod_names_container_and_pod() {
+        let (container_id, pod_uid) = (Some("3f5a".to_owned()), Some("11d2".to_owned()));
+        let resource = host(&[]).process(&ListedProcess { container_id, pod_uid, ..process(1) });
+        assert_eq!(value(&resource, "container.id").unwrap(), "3f5a");
+        assert_eq!(value(&resource, "k8s.pod.uid").unwrap(), "11d2");
+        assert_eq!(value(&host(&[]).process(&process(1)), "k8s.pod.uid"), None);
     }
 
     #[test]

@@ -80,6 +80,7 @@ mod tests {
         let paths = Paths {
             runtime_config: base.join("runtime.conf"),
             measurements: base.join("measurements"),
+            containers: base.join("containers"),
             state: base.join("private/state"),
             proc: "/proc".into(),
         };

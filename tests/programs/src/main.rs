@@ -11,10 +11,13 @@
 mod arguments;
 mod driver;
 mod graph;
+mod hardship;
 mod image;
 mod launcher;
 mod modes;
+mod profiler;
 mod report;
+mod storm;
 
 use std::process::ExitCode;
 

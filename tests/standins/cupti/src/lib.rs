@@ -19,6 +19,14 @@
 //! STANDIN_CUPTI_FAULT=zeros           no kernel counts anything
 //! STANDIN_CUPTI_FAULT=context-gone    a context is destroyed as soon as it is enabled
 //! STANDIN_CUPTI_FAULT=slow-window=50  patching takes that many milliseconds
+//! STANDIN_CUPTI_FAULT=exit-in-window=7      patching calls exit(7)
+//! STANDIN_CUPTI_FAULT=exit-in-subscribe=7   so does cuptiSubscribe
+//! STANDIN_CUPTI_FAULT=record-names=1  names of counted records are 1 no addresses, 2 constants,
+//!                                     3 one and the same, 4 inside of allocated memory
+//! STANDIN_CUPTI_FAULT=no-records      a window brings none
+//! STANDIN_CUPTI_FAULT=many-records    a window is said to bring more than memory holds
+//! STANDIN_CUPTI_FAULT=garbage=1       counted values are 1 of metrics that nobody asked for, 2 the
+//!                                     largest number there is
 //! STANDIN_CUPTI_OTHER_TOOL=FILE       another tool has the slot while there is such a file
 //! STANDIN_CUPTI_LOG=FILE              a line for each subscribe, unsubscribe and finalize, and for
 //!                                     each call of the SASS metrics that is made in wrong order
