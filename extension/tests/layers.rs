@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// Which modules each module may use. A module stands below all that it uses, so the table has no
 /// circle. Those that may see everything come last.
-const LAYERS: [(&str, &[&str]); 17] = [
+const LAYERS: [(&str, &[&str]); 18] = [
     // The model, and what needs nothing of ours.
     ("aggregate", &[]),
     ("atomic_file", &[]),
@@ -28,6 +28,7 @@ const LAYERS: [(&str, &[&str]); 17] = [
     ("groups", &["config", "procfs"]),
     ("measurements", &["aggregate", "listing", "skips"]),
     ("containers", &["atomic_file", "measurements", "skips"]),
+    ("follow", &["atomic_file", "skips"]),
     // Sinks: what the instrument is told, and the way out.
     ("control", &["atomic_file"]),
     ("otlp", &["aggregate", "config", "listing", "metrics"]),
