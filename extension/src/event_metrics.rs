@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use warpgauge_formats::event::{Copy, CopyKind, Event, Phase, Scope, What};
 
 use self::devices::DeviceTally;
-use self::named::ByName;
+use self::named::{ByName, cut};
 use self::open_scopes::OpenScopes;
 
 /// Most sources that have series of their own in one pass; the events of further ones are not taken,
@@ -104,11 +104,14 @@ impl EventMetrics {
     /// # Errors
     /// Why it was not taken; nothing has then changed.
     pub fn add(&mut self, group: Option<&str>, event: &Event<'_>) -> Result<(), Refusal> {
+        let text = |text: Option<&str>| {
+            text.filter(|text| !text.is_empty()).map(|text| cut(text).to_owned())
+        };
         let source = EventSource {
             group: group.map(str::to_owned),
             pid: event.source.pid,
-            app: event.source.app.as_deref().map(str::to_owned),
-            session: event.source.session.as_deref().map(str::to_owned),
+            app: text(event.source.app.as_deref()),
+            session: text(event.source.session.as_deref()),
         };
         let devices = match &event.what {
             What::Start(start) => &start.devices[..],
@@ -148,7 +151,9 @@ impl EventMetrics {
 
     fn copy(&mut self, source: &EventSource, copy: &Copy<'_>) -> Result<(), Refusal> {
         let bytes = amount(copy.bytes)?;
-        let copies = self.tally(source)?.copies.entry(copy.kind).or_default();
+        // A number that has no name says nothing, and there are many.
+        let kind = copy.kind.name().map_or(CopyKind(0), |_| copy.kind);
+        let copies = self.tally(source)?.copies.entry(kind).or_default();
         copies.count += 1;
         copies.bytes = copies.bytes.saturating_add(bytes);
         Ok(())

@@ -147,7 +147,13 @@ impl Follower {
     /// Where a consumer's cursors lie.
     #[must_use]
     pub fn cursor_file(state: &Path, consumer: &str) -> PathBuf {
-        state.join("cursors").join(format!("{consumer}.json"))
+        Self::cursor_folder(state).join(format!("{consumer}.json"))
+    }
+
+    /// Where the cursors of all consumers lie; [`Follower::commit`] makes it.
+    #[must_use]
+    pub fn cursor_folder(state: &Path) -> PathBuf {
+        state.join("cursors")
     }
 
     /// Hands on the lines behind the cursors, the oldest file of each family first, and moves the

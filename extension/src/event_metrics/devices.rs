@@ -3,6 +3,8 @@
 use warpgauge_formats::event::Device;
 use warpgauge_formats::time::Timestamp;
 
+use super::named::cut;
+
 /// A device between two passes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeviceTally {
@@ -38,7 +40,7 @@ impl DeviceTally {
     pub fn add(&mut self, time: Timestamp, device: &Device<'_>) {
         let keep = |slot: &mut Option<String>, text: Option<&str>| {
             if slot.is_none() {
-                *slot = text.map(str::to_owned);
+                *slot = text.map(|text| cut(text).to_owned());
             }
         };
         keep(&mut self.name, device.name.as_deref());

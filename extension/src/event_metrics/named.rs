@@ -55,7 +55,8 @@ impl ByName {
     }
 }
 
-fn cut(name: &str) -> &str {
+/// At most [`LONGEST_NAME`] bytes of a text.
+pub(super) fn cut(name: &str) -> &str {
     name.get(..name.floor_char_boundary(LONGEST_NAME)).unwrap_or(name)
 }
 

@@ -8,7 +8,8 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::config::Paths;
+use crate::config::{Config, Paths};
+use crate::follow::Follower;
 
 /// Spool and totals are nobody else's business.
 const PRIVATE: u32 = 0o700;
@@ -20,12 +21,12 @@ const EVERYBODYS: u32 = 0o1777;
 const REACHABLE: u32 = 0o755;
 
 /// Makes them.
-pub(super) fn make(paths: &Paths) -> anyhow::Result<()> {
-    let Paths { runtime_config, measurements, state, .. } = paths;
+pub(super) fn make(config: &Config) -> anyhow::Result<()> {
+    let Paths { runtime_config, measurements, state, .. } = &config.paths;
     let of_runtime_config = runtime_config.parent().unwrap_or(Path::new("/"));
-    for (folder, mode) in
-        [(of_runtime_config, REACHABLE), (measurements, EVERYBODYS), (state, PRIVATE)]
-    {
+    let cursors = (!config.events.is_empty()).then(|| Follower::cursor_folder(state));
+    let needed = [(of_runtime_config, REACHABLE), (measurements, EVERYBODYS), (state, PRIVATE)];
+    for (folder, mode) in needed.into_iter().chain(cursors.as_deref().map(|at| (at, PRIVATE))) {
         make_folder(folder, mode)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
