@@ -26,7 +26,8 @@ use crate::skips::Skips;
 
 /// Why a line, or something in it, was not taken; beside those of [`Refusal`]. Each is a `reason` of
 /// `warpgauge.events.skipped`.
-pub const REASONS: [&str; 5] = [REFUSED, TORN, TOO_LONG, UNKNOWN_TYPE, UNKNOWN_FIELD];
+pub const REASONS: [&str; 6] =
+    [REFUSED, TORN, TOO_LONG, UNKNOWN_TYPE, UNKNOWN_FIELD, memory::FORGOTTEN];
 
 const REFUSED: &str = "line_refused";
 const TORN: &str = "line_torn";

@@ -38,6 +38,20 @@ use self::reading::{Ended, Turn};
 pub use self::rule::{Rule, RuleFault};
 use crate::skips::Skips;
 
+/// Why files are not read ([`Summary::refused`]).
+pub const REASONS: [&str; 10] = [
+    "not_a_regular_file",
+    "hard_linked",
+    "unreadable",
+    "name_not_utf8",
+    "not_compressed",
+    "cut_short",
+    "folder_unreadable",
+    "too_many_entries",
+    "too_many_files",
+    "gone_unread",
+];
+
 /// Bytes of one file before the next one has its turn.
 const SLICE: u64 = 16 << 20;
 
