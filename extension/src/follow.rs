@@ -23,17 +23,17 @@ mod reading;
 mod refusals;
 mod rule;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use warpgauge_formats::lines::Line;
 
-use self::assign::Part;
+use self::assign::{Assigned, Part};
 pub use self::cursors::CursorError;
 use self::cursors::Cursors;
-use self::discover::{NotOpened, Search};
+use self::discover::{Found, NotOpened, Search};
 use self::reading::{Ended, Turn};
 pub use self::rule::{Rule, RuleFault};
 use crate::skips::Skips;
@@ -179,17 +179,66 @@ impl Follower {
     pub fn read(&mut self, take: &mut dyn FnMut(&FileId, Line<'_>) -> Flow) -> Summary {
         let deadline = Instant::now() + self.limits.time;
         let now_ns = unix_now_ns();
-        let mut search = Search::new(&mut self.current.refused, deadline);
-        for (index, rule) in self.rules.iter().enumerate() {
-            search.add(index, rule);
-        }
-        let Search { found, is_partial, is_late: has_more, .. } = search;
-        let parts = assign::assign(found, is_partial, &mut self.current, now_ns);
+        let (Assigned { parts, is_late, .. }, has_more) = self.look(deadline, now_ns);
+        let has_more = has_more || is_late;
         let mut summary = Summary { files: parts.len(), has_more, ..Summary::default() };
         self.read_parts(parts, deadline, now_ns, take, &mut summary);
         self.current.forget(now_ns);
         summary.refused = self.current.refused.turn();
         summary
+    }
+
+    /// Finds the files and their contents. A look that fell into a rotation is taken again, so that
+    /// what is older is not read after what is newer; after a few looks, the new files of what is still
+    /// being rotated wait for the next pass.
+    fn look(&mut self, deadline: Instant, now_ns: u64) -> (Assigned, bool) {
+        const MOST_LOOKS: usize = 4;
+        let before = self.current.clone();
+        for look in 1.. {
+            let Search { found, is_partial, is_late, .. } = self.search(deadline);
+            let seen: HashSet<_> = found.iter().map(Found::inode).collect();
+            let mut assigned =
+                assign::assign(found, is_partial, &mut self.current, now_ns, deadline);
+            self.add_those_with_more(&seen, &mut assigned, deadline);
+            if assigned.blurred.is_empty() {
+                return (assigned, is_late);
+            }
+            if look == MOST_LOOKS {
+                let Assigned { parts, blurred, .. } = &mut assigned;
+                parts.retain(|part| part.head.is_empty() || !blurred.contains(&part.found.family));
+                return (assigned, true);
+            }
+            self.current = before.clone();
+        }
+        (Assigned::default(), true)
+    }
+
+    /// A family with new contents is blurred as well when it has files by now that were not seen:
+    /// what was in a new file when it was found may be in them.
+    fn add_those_with_more(
+        &mut self,
+        seen: &HashSet<(u64, u64)>,
+        assigned: &mut Assigned,
+        deadline: Instant,
+    ) {
+        let new = assigned.parts.iter().filter(|part| !part.head.is_empty());
+        let families: HashSet<_> = new.map(|part| part.found.family.clone()).collect();
+        if families.is_empty() {
+            return;
+        }
+        for found in self.search(deadline).found {
+            if families.contains(&found.family) && !seen.contains(&found.inode()) {
+                assigned.blurred.insert(found.family);
+            }
+        }
+    }
+
+    fn search(&mut self, deadline: Instant) -> Search<'_> {
+        let mut search = Search::new(&mut self.current.refused, deadline);
+        for (index, rule) in self.rules.iter().enumerate() {
+            search.add(index, rule);
+        }
+        search
     }
 
     fn read_parts(
@@ -229,7 +278,7 @@ impl Follower {
         summary: &mut Summary,
     ) -> ControlFlow<()> {
         let is_last = members.len() == 1;
-        let Some(Part { found, stream }) = members.front() else {
+        let Some(Part { found, stream, head }) = members.front() else {
             return ControlFlow::Continue(());
         };
         let Some(cursor) = self.current.of.get_mut(stream) else {
@@ -252,7 +301,7 @@ impl Follower {
         let (path, family) = (found.path.clone(), found.family.clone());
         let file = FileId { rule: found.rule, stream: *stream, path, family };
         let (bytes, deadline) = (budget.left.min(budget.slice), budget.deadline);
-        let turn = Turn { file: &file, found, budget: bytes, deadline, is_final };
+        let turn = Turn { file: &file, found, head, budget: bytes, deadline, is_final };
         let before = (cursor.offset, cursor.lines);
         let ended = reading::read(&turn, cursor, take);
         let bytes = cursor.offset - before.0;

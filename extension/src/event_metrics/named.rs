@@ -57,7 +57,8 @@ impl ByName {
 
 /// At most [`LONGEST_NAME`] bytes of a text.
 pub(super) fn cut(name: &str) -> &str {
-    name.get(..name.floor_char_boundary(LONGEST_NAME)).unwrap_or(name)
+    let end = (0..=LONGEST_NAME).rev().find(|end| name.is_char_boundary(*end)).unwrap_or_default();
+    name.get(..end.min(name.len())).unwrap_or(name)
 }
 
 #[cfg(test)]

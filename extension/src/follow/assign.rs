@@ -11,11 +11,12 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
+use std::time::Instant;
 
 use super::content::Content;
 use super::cursors::{Agreement, Cursor, Cursors};
 use super::discover::{Found, NotOpened};
-use super::fingerprint::LENGTH;
+use super::fingerprint::{Fingerprint, LENGTH};
 use super::names::Turn;
 
 /// A file and the number of the content that it has.
@@ -23,6 +24,20 @@ use super::names::Turn;
 pub(super) struct Part {
     pub(super) found: Found,
     pub(super) stream: u64,
+    /// What a new content begins with: until something is taken, nothing else tells it from what
+    /// may be in its file a moment later.
+    pub(super) head: Vec<u8>,
+}
+
+/// Where the files' contents were found.
+#[derive(Debug, Default)]
+pub(super) struct Assigned {
+    pub(super) parts: Vec<Part>,
+    /// Whether the time was spent before all files were compared.
+    pub(super) is_late: bool,
+    /// The families that have new files while the newest of those that they had is nowhere: they
+    /// were probably being rotated while they were looked at.
+    pub(super) blurred: BTreeSet<String>,
 }
 
 /// Gives each file its content's number, new ones where the content is new; the oldest content of a
@@ -33,7 +48,9 @@ pub(super) fn assign(
     is_partial: bool,
     cursors: &mut Cursors,
     now_ns: u64,
-) -> Vec<Part> {
+    deadline: Instant,
+) -> Assigned {
+    let mut is_late = false;
     let mut parts = Vec::new();
     let mut rest = Vec::new();
     let mut taken = BTreeSet::new();
@@ -46,7 +63,7 @@ pub(super) fn assign(
         match unmoved(&file, candidates.map_or(&[], Vec::as_slice), cursors) {
             Ok(Some(stream)) => {
                 taken.insert(stream);
-                parts.push(Part { found: file, stream });
+                parts.push(Part { found: file, stream, head: Vec::new() });
             }
             Ok(None) => rest.push(file),
             Err(why) => note(cursors, &file, why),
@@ -57,27 +74,40 @@ pub(super) fn assign(
     }
     // A copy is never longer than what it was made of, and compressed after it was plain.
     rest.sort_by_key(|file| (file.is_packed, Reverse(file.state.size), file.turn != Turn::Current));
-    let mut new = Vec::<Found>::new();
+    let mut new = Vec::<(Found, Vec<u8>)>::new();
+    let mut whole = Originals::default();
+    parts.iter().for_each(|part| whole.add(&part.found));
     for file in rest {
-        let known: Vec<_> = parts.iter().map(|part| &part.found).chain(&new).collect();
-        match appeared(&file, &known, &taken, cursors) {
+        // Those that are left may be what others are copies of: none of them is new yet.
+        if Instant::now() >= deadline {
+            is_late = true;
+            break;
+        }
+        let appeared = appeared(&file, &mut whole, &taken, cursors);
+        whole.add(&file);
+        match appeared {
             Ok(Appeared::Moved(stream)) => {
                 taken.insert(stream);
-                parts.push(Part { found: file, stream });
+                parts.push(Part { found: file, stream, head: Vec::new() });
             }
-            Ok(Appeared::New) => new.push(file),
+            Ok(Appeared::New(head)) => new.push((file, head)),
             Ok(Appeared::Copy) => {}
             Err(why) => note(cursors, &file, why),
         }
     }
+    let families: BTreeSet<_> = new.iter().map(|(file, _)| file.family.clone()).collect();
+    let blurred = families
+        .into_iter()
+        .filter(|family| is_without_its_last(family, &taken, cursors))
+        .collect();
     sort_by_age(&mut new);
-    for file in new {
+    for (file, head) in new {
         let cursor = Cursor::new(file.path.clone(), file.family.clone(), file.state);
         let stream = cursors.add(cursor);
         taken.insert(stream);
-        parts.push(Part { found: file, stream });
+        parts.push(Part { found: file, stream, head });
     }
-    for Part { found, stream } in &parts {
+    for Part { found, stream, .. } in &parts {
         if let Some(cursor) = cursors.of.get_mut(stream) {
             cursor.path.clone_from(&found.path);
             cursor.family.clone_from(&found.family);
@@ -88,12 +118,20 @@ pub(super) fn assign(
         }
     }
     for (stream, cursor) in &mut cursors.of {
-        if !is_partial && !taken.contains(stream) {
+        if !is_partial && !is_late && !taken.contains(stream) {
             cursor.missing_since_ns.get_or_insert(now_ns);
         }
     }
     parts.sort_by_key(|part| part.stream);
-    parts
+    Assigned { parts, is_late, blurred }
+}
+
+/// Whether the newest known content of a family has gone missing just now.
+fn is_without_its_last(family: &str, taken: &BTreeSet<u64>, cursors: &Cursors) -> bool {
+    let last = cursors.of.iter().rfind(|(_, cursor)| cursor.family == family);
+    last.is_some_and(|(stream, cursor)| {
+        !taken.contains(stream) && cursor.missing_since_ns.is_none()
+    })
 }
 
 fn note(cursors: &mut Cursors, file: &Found, why: NotOpened) {
@@ -129,13 +167,13 @@ enum Appeared {
     Moved(u64),
     /// A copy of what still stands, or nothing yet.
     Copy,
-    /// A new content.
-    New,
+    /// A new content, and what it begins with.
+    New(Vec<u8>),
 }
 
 fn appeared(
     file: &Found,
-    known: &[&Found],
+    originals: &mut Originals,
     taken: &BTreeSet<u64>,
     cursors: &mut Cursors,
 ) -> Result<Appeared, NotOpened> {
@@ -147,8 +185,14 @@ fn appeared(
         Err(fault) if is_unfinished(&fault) => return Ok(Appeared::Copy),
         head => head.map_err(|fault| unreadable(&fault))?,
     };
+    let mut hashes = HashMap::new();
     for (stream, cursor) in &mut cursors.of {
-        if taken.contains(stream) || cursor.family != file.family || !cursor.head.begins(&head) {
+        if taken.contains(stream) || cursor.family != file.family {
+            continue;
+        }
+        let length = cursor.head.length();
+        let hash = hashes.entry(length).or_insert_with(|| head.get(..length).map(Fingerprint::of));
+        if hash.as_ref() != Some(&cursor.head) {
             continue;
         }
         let is_in_place = (cursor.device, cursor.inode) == (file.state.device, file.state.inode);
@@ -171,21 +215,51 @@ fn appeared(
             Err(fault) => return Err(unreadable(&fault)),
         }
     }
-    for other in known.iter().filter(|other| other.family == file.family) {
-        if is_beginning_of(&mut open()?, &head, other)? {
+    for original in originals.that_begin(&file.family, &head) {
+        if is_beginning_of(&mut open()?, original)? {
             return Ok(Appeared::Copy);
         }
     }
-    Ok(Appeared::New)
+    Ok(Appeared::New(head))
 }
 
-/// Whether a content, which has this head, is the beginning of another file's, or all of it.
-fn is_beginning_of(content: &mut Content, head: &[u8], other: &Found) -> Result<bool, NotOpened> {
-    let whole = || other.open().map(|(opened, _)| Content::new(opened, other.is_packed));
-    let heads = whole().map(|mut whole| whole.stretch(0, head.len()));
-    if !heads.is_ok_and(|others| others.is_ok_and(|others| others == head)) {
-        return Ok(false);
+/// The files that a copy may be made of: all plain ones, by family. The head of each is read once.
+#[derive(Default)]
+struct Originals {
+    by_family: HashMap<String, Vec<Original>>,
+}
+
+struct Original {
+    found: Found,
+    head: Option<Vec<u8>>,
+}
+
+impl Originals {
+    fn add(&mut self, found: &Found) {
+        if !found.is_packed {
+            let family = self.by_family.entry(found.family.clone()).or_default();
+            family.push(Original { found: found.clone(), head: None });
+        }
     }
+
+    /// Those of a family that begin with these bytes.
+    fn that_begin(&mut self, family: &str, head: &[u8]) -> impl Iterator<Item = &Found> {
+        let all = self.by_family.get_mut(family).map(Vec::as_mut_slice).unwrap_or_default();
+        all.iter_mut().filter_map(move |Original { found, head: known }| {
+            let known = known.get_or_insert_with(|| head_of(found).unwrap_or_default());
+            known.starts_with(head).then_some(&*found)
+        })
+    }
+}
+
+fn head_of(found: &Found) -> Option<Vec<u8>> {
+    let (file, _) = found.open().ok()?;
+    Content::new(file, found.is_packed).stretch(0, LENGTH).ok()
+}
+
+/// Whether a content is the beginning of another file's, or all of it. Their heads are alike.
+fn is_beginning_of(content: &mut Content, other: &Found) -> Result<bool, NotOpened> {
+    let whole = || other.open().map(|(opened, _)| Content::new(opened, other.is_packed));
     let (ends, length) = match content.ends(u64::MAX) {
         // Still being compressed: what it is made of stands beside it.
         Err(fault) if is_unfinished(&fault) => return Ok(true),
@@ -212,11 +286,11 @@ pub(super) fn unreadable(fault: &io::Error) -> NotOpened {
 }
 
 /// The oldest first.
-fn sort_by_age(files: &mut [Found]) {
+fn sort_by_age(files: &mut [(Found, Vec<u8>)]) {
     let current: BTreeSet<_> = files
         .iter()
-        .filter(|file| file.turn == Turn::Current)
-        .map(|file| file.family.clone())
+        .filter(|(file, _)| file.turn == Turn::Current)
+        .map(|(file, _)| file.family.clone())
         .collect();
     let age = |file: &Found| match file.turn {
         Turn::Current => i128::MAX,
@@ -226,5 +300,5 @@ fn sort_by_age(files: &mut [Found]) {
         Turn::Inside(number) if current.contains(&file.family) => -i128::from(number),
         Turn::Inside(number) => i128::from(number),
     };
-    files.sort_by_key(|file| (file.state.modified_ns, age(file)));
+    files.sort_by_key(|(file, _)| (file.state.modified_ns, age(file)));
 }

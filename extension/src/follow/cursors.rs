@@ -194,7 +194,10 @@ impl Cursors {
     pub(super) fn forget(&mut self, now_ns: u64) {
         for cursor in self.of.values() {
             let is_gone = |since_ns| now_ns.saturating_sub(since_ns) > PATIENCE_NS;
-            if cursor.drained.is_none() && cursor.missing_since_ns.is_some_and(is_gone) {
+            let is_packed = cursor.path.extension().is_some_and(|extension| extension == "gz");
+            let has_torn_line = !is_packed && cursor.size > cursor.offset;
+            let is_unread = cursor.drained.is_none() || has_torn_line;
+            if is_unread && cursor.missing_since_ns.is_some_and(is_gone) {
                 let Cursor { path, offset, .. } = cursor;
                 let what = format!("{}: what came behind byte {offset}", path.display());
                 self.refused.note("gone_unread", what);

@@ -75,6 +75,11 @@ pub(super) enum NotOpened {
 }
 
 impl Found {
+    /// Device and inode.
+    pub(super) fn inode(&self) -> (u64, u64) {
+        (self.state.device, self.state.inode)
+    }
+
     /// Opens the file, if it still is the one that was found.
     pub(super) fn open(&self) -> Result<(File, FileState), NotOpened> {
         let (name, folders) = self.parts.split_last().ok_or(NotOpened::Vanished)?;

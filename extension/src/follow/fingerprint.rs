@@ -20,6 +20,11 @@ impl Fingerprint {
         Self { length: bytes.len(), hash }
     }
 
+    /// How many bytes it covers.
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
     /// Whether these bytes begin with what it was taken of.
     pub(super) fn begins(&self, bytes: &[u8]) -> bool {
         bytes.get(..self.length).is_some_and(|bytes| Self::of(bytes) == *self)

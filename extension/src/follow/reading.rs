@@ -22,6 +22,8 @@ const SHOWN: usize = 64;
 pub(super) struct Turn<'t> {
     pub(super) file: &'t FileId,
     pub(super) found: &'t Found,
+    /// What the file must begin with, where nothing of it has been taken.
+    pub(super) head: &'t [u8],
     /// Bytes; a single line is always read to its end.
     pub(super) budget: u64,
     pub(super) deadline: Instant,
@@ -65,6 +67,12 @@ pub(super) fn read(
     let (ends, length) = content.ends(cursor.offset).map_err(|fault| unreadable(&fault))?;
     if length != cursor.offset || !cursor.is_behind(&ends) {
         return Err(NotOpened::Vanished);
+    }
+    if cursor.offset == 0 && !turn.found.is_packed {
+        let head = content.stretch(0, turn.head.len()).map_err(|fault| unreadable(&fault))?;
+        if head != turn.head {
+            return Err(NotOpened::Vanished);
+        }
     }
     let mut reading = Reading { cursor, ends, turn, buffer: Vec::new(), start: 0, lines: 0 };
     let ended = reading.run(&mut content, take);
