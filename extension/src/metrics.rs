@@ -241,6 +241,15 @@ pub const MEASUREMENTS_UNATTRIBUTED: Metric = Metric {
     attributes: &["reason"],
 };
 
+/// Health files that killed processes left behind.
+pub const HEALTH_FILES_REMOVED: Metric = Metric {
+    name: "warpgauge.health_files.removed",
+    unit: "{file}",
+    kind: Kind::MonotonicSum,
+    description: "Health files of killed processes removed from the measurements folder",
+    attributes: &[],
+};
+
 /// Points that left the spool unsent, by reason.
 pub const DROPPED_POINTS: Metric = Metric {
     name: "warpgauge.export.dropped_points",
@@ -305,7 +314,7 @@ pub const PROCESSES: Metric = Metric {
 };
 
 /// Every metric, in the order of the documentation.
-pub const CATALOGUE: [Metric; 30] = [
+pub const CATALOGUE: [Metric; 31] = [
     INSTRUCTIONS,
     LAUNCHES,
     OCCUPANCY,
@@ -331,6 +340,7 @@ pub const CATALOGUE: [Metric; 30] = [
     MEASUREMENTS_UNATTRIBUTED,
     DROPPED_POINTS,
     REJECTED_POINTS,
+    HEALTH_FILES_REMOVED,
     SPOOL_SIZE,
     SPOOL_AGE,
     RUN_DURATION,

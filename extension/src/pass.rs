@@ -9,7 +9,7 @@
 mod container_plan;
 mod deliver;
 mod events;
-mod folders;
+pub mod folders;
 mod places;
 mod plan;
 
@@ -57,7 +57,8 @@ const AFTER: &str = "after.json";
 pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     let started = Instant::now();
     let Paths { state, measurements, containers, .. } = &setup.config.paths;
-    folders::make(&setup.config)?;
+    folders::make(&setup.config.paths)?;
+    folders::make_for_events(&setup.config)?;
     let _lock = Lock::take(state)?;
     let (spool, rejected) = (Spool::open(state)?, Rejected::open(state)?);
     let top = measurements::open(measurements)?;
@@ -79,6 +80,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     claim.refused.log("refused");
     claim.left.log("left for a later pass");
     let events = events::read(setup, now_ns);
+    let health_files_removed = places.remove_health_files(&listing, &setup.proc, now_ns);
 
     begin_anew_if_the_clock_was_set_back(&mut carried, now_ns);
     let window = window_after(carried.window_end_ns, claim.oldest_ns, now_ns);
@@ -97,6 +99,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
         events: events
             .is_read
             .then_some(EventHealth { lines: events.lines, skipped: &events.skipped }),
+        health_files_removed,
     };
     resources.push(health::collect(&health, export.host.extension(), window)?);
     if export.settings.temporality == Temporality::Cumulative {

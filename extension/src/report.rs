@@ -127,6 +127,8 @@ pub enum Exit {
     PartlyRefused = 4,
     /// The receiver refused data for good (`EX_DATAERR`).
     Refused = 65,
+    /// The receiver was away for so long that the spool's limits dropped data (`EX_UNAVAILABLE`).
+    Dropped = 69,
     /// Try again later, nothing is lost (`EX_TEMPFAIL`).
     TryAgain = 75,
     /// The configuration is wrong (`EX_CONFIG`).
@@ -224,12 +226,14 @@ impl Report {
     #[must_use]
     pub fn exit(&self) -> Exit {
         let is_unread = self.events.as_ref().is_some_and(|events| events.failure.is_some());
-        let Delivery { rejected_points, refused_points, waiting_requests, misconfigured, .. } =
-            &self.delivery;
+        let Delivery { rejected_points, refused_points, dropped_points, .. } = &self.delivery;
+        let Delivery { waiting_requests, misconfigured, .. } = &self.delivery;
         if *refused_points > 0 {
             Exit::Refused
         } else if *rejected_points > 0 {
             Exit::PartlyRefused
+        } else if *dropped_points > 0 {
+            Exit::Dropped
         } else if misconfigured.is_some() || self.runtime_config_failure.is_some() || is_unread {
             Exit::Config
         } else if *waiting_requests > 0 {
@@ -257,7 +261,9 @@ mod tests {
         assert_eq!(exit(waiting.clone()), Exit::TryAgain);
         let misconfigured = Delivery { misconfigured: Some("token".into()), ..waiting.clone() };
         assert_eq!(exit(misconfigured), Exit::Config);
-        assert_eq!(exit(Delivery { rejected_points: 1, ..waiting.clone() }), Exit::PartlyRefused);
+        let dropped = Delivery { dropped_points: 1, ..waiting.clone() };
+        assert_eq!(exit(dropped.clone()), Exit::Dropped, "lost data is not `nothing is lost`");
+        assert_eq!(exit(Delivery { rejected_points: 1, ..dropped }), Exit::PartlyRefused);
         assert_eq!(
             exit(Delivery { refused_points: 1, rejected_points: 1, ..waiting }),
             Exit::Refused

@@ -14,6 +14,7 @@
 mod batch;
 mod columnar;
 mod columnar_batch;
+mod columnar_session;
 mod dictionary;
 mod entries;
 mod fat;
@@ -24,7 +25,6 @@ mod seen;
 mod session;
 mod session_lines;
 mod waiting;
-
 
 pub use columnar::{Channels, Columnar, Details};
 pub use fat_line::Fat;
@@ -60,6 +60,3 @@ impl Channel {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -52,6 +52,9 @@ pub fn event_tally(
     resource_metrics(resource, out.metrics)
 }
 
+/// How a device's tally gives one metric's number.
+type Reading<'r> = &'r dyn Fn(&DeviceTally) -> Option<Number>;
+
 struct Points {
     window: Window,
     metrics: Vec<OtlpMetric>,
@@ -60,7 +63,7 @@ struct Points {
 impl Points {
     fn devices(&mut self, tally: &EventTally) {
         let mib = |mib: i64| Some(Number::Int(mib.checked_mul(1 << 20)?));
-        let readings: [(Metric, &dyn Fn(&DeviceTally) -> Option<Number>); 5] = [
+        let readings: [(Metric, Reading<'_>); 5] = [
             (metrics::DEVICE_MEMORY_USAGE, &|device| mib(device.used_mib.get()?)),
             (metrics::DEVICE_MEMORY_LIMIT, &|device| mib(device.total_mib.get()?)),
             (metrics::DEVICE_UTILIZATION, &|device| {

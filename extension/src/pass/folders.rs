@@ -20,17 +20,30 @@ const EVERYBODYS: u32 = 0o1777;
 /// Every monitored user passes through here and reads the runtime configuration.
 const REACHABLE: u32 = 0o755;
 
-/// Makes them.
-pub(super) fn make(config: &Config) -> anyhow::Result<()> {
-    let Paths { runtime_config, measurements, state, .. } = &config.paths;
+/// Makes them, each with its mode; those that are there stay as they are.
+///
+/// # Errors
+/// The first folder that cannot be made.
+pub fn make(paths: &Paths) -> anyhow::Result<()> {
+    let Paths { runtime_config, measurements, state, .. } = paths;
     let of_runtime_config = runtime_config.parent().unwrap_or(Path::new("/"));
-    let cursors = (!config.events.is_empty()).then(|| Follower::cursor_folder(state));
-    let needed = [(of_runtime_config, REACHABLE), (measurements, EVERYBODYS), (state, PRIVATE)];
-    for (folder, mode) in needed.into_iter().chain(cursors.as_deref().map(|at| (at, PRIVATE))) {
+    for (folder, mode) in
+        [(of_runtime_config, REACHABLE), (measurements, EVERYBODYS), (state, PRIVATE)]
+    {
         make_folder(folder, mode)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
     Ok(())
+}
+
+/// Makes the folder of the cursors, where event logs are followed.
+pub(super) fn make_for_events(config: &Config) -> anyhow::Result<()> {
+    if config.events.is_empty() {
+        return Ok(());
+    }
+    let folder = Follower::cursor_folder(&config.paths.state);
+    make_folder(&folder, PRIVATE)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))
 }
 
 /// Makes a folder and those above it, unless it is there. It appears with its mode: whoever is

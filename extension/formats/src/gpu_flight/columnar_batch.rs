@@ -31,9 +31,10 @@ impl Rows {
         self.count
     }
 
-    /// Whether a row with these cells can join those that are there.
-    pub(super) fn takes(&self, cells: &[Cell]) -> bool {
-        self.count == 0 || mask(cells) == self.columns
+    /// Whether a row with these cells can join those that are there: it tells the same, and at a
+    /// time whose distance from the first has 64 bits.
+    pub(super) fn takes(&self, time: i64, cells: &[Cell]) -> bool {
+        self.count == 0 || mask(cells) == self.columns && time.checked_sub(self.base).is_some()
     }
 
     /// Adds a row that begins with its time.
@@ -42,11 +43,10 @@ impl Rows {
             self.columns = mask(cells);
             self.base = time;
             self.names.clear();
-            self.names.extend(cells.iter().filter(|(_, cell)| cell.is_some()).map(|(name, _)| *name));
+            self.names
+                .extend(cells.iter().filter(|(_, cell)| cell.is_some()).map(|(name, _)| *name));
         }
-        // Times of one batch lie hours apart at most; where they do not, the sum still comes out
-        // right because the reader adds with the same wrap.
-        self.cells.push(time.wrapping_sub(self.base));
+        self.cells.push(time.saturating_sub(self.base));
         self.cells.extend(cells.iter().filter_map(|(_, cell)| *cell));
         self.count += 1;
     }
@@ -89,5 +89,8 @@ impl Rows {
 }
 
 fn mask(cells: &[Cell]) -> u32 {
-    cells.iter().enumerate().fold(0, |mask, (place, (_, cell))| mask | u32::from(cell.is_some()) << place)
+    cells
+        .iter()
+        .enumerate()
+        .fold(0, |mask, (place, (_, cell))| mask | u32::from(cell.is_some()) << place)
 }

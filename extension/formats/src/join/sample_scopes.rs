@@ -48,10 +48,10 @@ impl SampleScopes {
         if self.by_correlation.insert(correlation, name).is_none() {
             self.order.push_back(correlation);
         }
-        if self.order.len() > MOST {
-            if let Some(oldest) = self.order.pop_front() {
-                self.by_correlation.remove(&oldest);
-            }
+        if self.order.len() > MOST
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.by_correlation.remove(&oldest);
         }
     }
 }
@@ -65,7 +65,8 @@ impl Sink for Before<'_> {
     fn event(&mut self, line: u64, event: &Event<'_>) {
         match &event.what {
             What::Kernel(kernel) => {
-                let path = kernel.details.as_ref().and_then(|details| details.scope_path.as_deref());
+                let path =
+                    kernel.details.as_ref().and_then(|details| details.scope_path.as_deref());
                 if let (Some(correlation), Some(path)) = (kernel.correlation, path) {
                     self.scopes.remember(correlation, path);
                 }

@@ -6,7 +6,8 @@ use super::columns::{
     STATIC_DEVICE, SYSTEM,
 };
 use crate::event::{
-    Copy, CopyKind, Device, Host, Kernel, KernelDetails, Phase, Profile, Scope, Source, StaticDevice, Text,
+    Copy, CopyKind, Device, Host, Kernel, KernelDetails, Phase, Profile, Scope, Source,
+    StaticDevice, Text,
 };
 use crate::time::{Span, Timestamp};
 
@@ -115,7 +116,7 @@ pub(super) fn host_of(row: &mut Row<'_, '_>) -> Option<Host> {
 }
 
 pub(super) fn kernel<'a>(cells: &mut Cells<'a>, shape: i64, kernel: &'a Kernel<'_>) {
-    let before = |time: Option<Timestamp>| time.map(|time| kernel.start.since(time).0);
+    let before = |time: Option<Timestamp>| time.map(|time| kernel.start.0.wrapping_sub(time.0));
     push!(
         cells,
         kernel.start.0,
@@ -143,7 +144,7 @@ pub(super) fn kernel<'a>(cells: &mut Cells<'a>, shape: i64, kernel: &'a Kernel<'
 /// The kernel without its shape, and the shape's place.
 pub(super) fn kernel_of<'a>(row: &mut Row<'a, '_>) -> (Kernel<'a>, Option<i64>) {
     let start = Timestamp(row.whole().unwrap_or_default());
-    let before = |span: Option<i64>| span.map(|span| Timestamp(start.0.saturating_sub(span)));
+    let before = |span: Option<i64>| span.map(|span| Timestamp(start.0.wrapping_sub(span)));
     let mut kernel = Kernel {
         start,
         duration: Span(row.whole().unwrap_or_default()),
@@ -165,7 +166,8 @@ pub(super) fn kernel_of<'a>(row: &mut Row<'a, '_>) -> (Kernel<'a>, Option<i64>) 
     let (scope_path, stack) = (row.text(), row.text());
     if scope_path.is_some() || stack.is_some() {
         let correlation = kernel.correlation;
-        kernel.details = Some(KernelDetails { correlation, scope_path, stack, ..KernelDetails::default() });
+        kernel.details =
+            Some(KernelDetails { correlation, scope_path, stack, ..KernelDetails::default() });
     }
     (kernel, shape)
 }
@@ -186,7 +188,8 @@ pub(super) fn add_shape<'a>(row: &mut Row<'a, '_>, shape: &mut Kernel<'a>) {
     shape.registers = row.whole();
     let details = resources_of(row);
     (shape.grid, shape.block) = (details.grid, details.block);
-    let dimensions = KernelDetails { grid: details.grid, block: details.block, ..KernelDetails::NONE };
+    let dimensions =
+        KernelDetails { grid: details.grid, block: details.block, ..KernelDetails::NONE };
     shape.details = (details != dimensions).then_some(details);
 }
 
@@ -280,7 +283,7 @@ fn resources_of<'a>(row: &mut Row<'a, '_>) -> KernelDetails<'a> {
 }
 
 pub(super) fn copy<'a>(cells: &mut Cells<'a>, copy: &'a Copy<'_>) {
-    let before = |time: Option<Timestamp>| time.map(|time| copy.start.since(time).0);
+    let before = |time: Option<Timestamp>| time.map(|time| copy.start.0.wrapping_sub(time.0));
     push!(
         cells,
         copy.start.0,
@@ -304,7 +307,7 @@ pub(super) fn copy<'a>(cells: &mut Cells<'a>, copy: &'a Copy<'_>) {
 
 pub(super) fn copy_of<'a>(row: &mut Row<'a, '_>) -> Copy<'a> {
     let start = Timestamp(row.whole().unwrap_or_default());
-    let before = |span: Option<i64>| span.map(|span| Timestamp(start.0.saturating_sub(span)));
+    let before = |span: Option<i64>| span.map(|span| Timestamp(start.0.wrapping_sub(span)));
     Copy {
         start,
         duration: Span(row.whole().unwrap_or_default()),
@@ -391,7 +394,11 @@ pub(super) fn profile<'a>(cells: &mut Cells<'a>, sample: &'a Profile<'_>) {
         sample.kind,
         &sample.scope,
         i64::from(sample.scope_ended),
-        sample.source_file.as_deref().filter(|file| !sample.is_in_function(file)).map_or(Cell::None, Cell::Text),
+        sample
+            .source_file
+            .as_deref()
+            .filter(|file| !sample.is_in_function(file))
+            .map_or(Cell::None, Cell::Text),
         sample.source_line,
     );
 }
