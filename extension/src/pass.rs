@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! lock -> finish what a killed pass left -> resolve groups -> listing, runtime configuration
-//!      -> read measurement files -> aggregate -> commit to the spool
+//!      -> read measurement files, event logs -> aggregate -> commit to the spool
 //!      -> remove the files -> send, oldest first -> forget what was acknowledged
 //! ```
 
 mod container_plan;
 mod deliver;
+mod events;
 pub mod folders;
 mod places;
 mod plan;
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant, SystemTime};
 use opentelemetry_proto::tonic::metrics::v1::ResourceMetrics;
 
 pub use self::container_plan::{MAX_LINES_BY_HAND, process_in};
+use self::events::EventSeries;
 use self::places::{Claimed, Knowledge, Places};
 pub use self::plan::{listed_process, place_of};
 use crate::aggregate::{Shape, Tally};
@@ -28,7 +30,7 @@ use crate::config::export::Temporality;
 use crate::config::{Config, Distributions, Paths};
 use crate::containers::Containers;
 use crate::control::RuntimeConfig;
-use crate::health::{self, Health};
+use crate::health::{self, EventHealth, Health};
 use crate::listing::Listing;
 use crate::lock::Lock;
 use crate::measurements::manifest::{self, ByFolder, Counted, StillThereByFolder};
@@ -39,10 +41,13 @@ use crate::otlp::resource::{Host, instance_of};
 use crate::report::{Delivery, Measured, Report, Row};
 use crate::setup::{Export, Setup};
 use crate::spool::rejected::Rejected;
-use crate::spool::{Commit, Spool};
+use crate::spool::{After, Commit, Entry, Spool};
 
 /// A clock that was set back by more than this is not waited for: windows begin anew.
 const PATIENCE_WITH_THE_CLOCK: Duration = Duration::from_secs(10 * 60);
+
+/// [`Carried`] within a window's folder.
+const AFTER: &str = "after.json";
 
 /// Does one pass.
 ///
@@ -53,6 +58,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     let started = Instant::now();
     let Paths { state, measurements, containers, .. } = &setup.config.paths;
     folders::make(&setup.config.paths)?;
+    folders::make_for_events(&setup.config)?;
     let _lock = Lock::take(state)?;
     let (spool, rejected) = (Spool::open(state)?, Rejected::open(state)?);
     let top = measurements::open(measurements)?;
@@ -73,12 +79,15 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     let claim = &claimed.sum;
     claim.refused.log("refused");
     claim.left.log("left for a later pass");
+    let events = events::read(setup, now_ns);
     let health_files_removed = places.remove_health_files(&listing, &setup.proc, now_ns);
 
     begin_anew_if_the_clock_was_set_back(&mut carried, now_ns);
     let window = window_after(carried.window_end_ns, claim.oldest_ns, now_ns);
     let groups = roll_ups(claim, &listing);
     let mut resources = series(setup, &export.host, claim, &listing, &groups, window);
+    let mut events = events.series(setup, &export.host, window)?;
+    resources.append(&mut events.resources);
     let health = Health {
         read: claim.read,
         refused: &claim.refused,
@@ -87,14 +96,20 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
         spool_bytes: waiting.iter().map(|request| request.size).sum(),
         spool_age: waiting.first().map_or(Duration::ZERO, |oldest| oldest.age(now_ns)),
         processes: runtime_config.listed,
+        events: events
+            .is_read
+            .then_some(EventHealth { lines: events.lines, skipped: &events.skipped }),
         health_files_removed,
     };
     resources.push(health::collect(&health, export.host.extension(), window)?);
     if export.settings.temporality == Temporality::Cumulative {
         carried.totals.apply(&mut resources);
-        carried.totals.retain(&living(&export.host, &listing, setup, &resources));
+        let mut living = living(&export.host, &listing, setup, &resources);
+        living.extend(events.instances());
+        carried.totals.retain(&living);
     }
-    commit(&spool, places, state, &mut carried, &claimed, &still_there, resources, window)?;
+    let what = Sources { claimed: &claimed, still_there: &still_there, events: &events };
+    commit(&spool, places, state, &mut carried, what, resources, window)?;
 
     let delivery = deliver::deliver(setup, export, &spool, &rejected, &mut carried)?;
     let duration = started.elapsed();
@@ -104,7 +119,8 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     }
     carried.store(state, carried.durability())?;
     let rows = rows(claim, &listing);
-    Ok(Report::new(rows, measured(claim), runtime_config, delivery, duration))
+    let report = Report::new(rows, measured(claim), runtime_config, delivery, duration);
+    Ok(report.with_events(events.report()))
 }
 
 /// What a pass would do now; changes nothing and takes no lock.
@@ -134,7 +150,9 @@ pub fn preview(setup: &Setup) -> anyhow::Result<Report> {
     };
     let Claimed { sum: claim, .. } = places::claim(top.as_ref(), &containers, &knowledge)?;
     let (rows, delivery) = (rows(&claim, &listing), Delivery::default());
-    Ok(Report::new(rows, measured(&claim), outcome, delivery, started.elapsed()))
+    let events = events::read(setup, now_ns).report();
+    let report = Report::new(rows, measured(&claim), outcome, delivery, started.elapsed());
+    Ok(report.with_events(events))
 }
 
 /// Finishes what a killed pass had committed: its state becomes the state, its files are removed.
@@ -145,7 +163,7 @@ fn finish_earlier(
 ) -> anyhow::Result<StillThereByFolder> {
     let mut still_there = StillThereByFolder::new();
     for entry in spool.entries()? {
-        entry.apply_after(&state.join(carried::FILE))?;
+        apply_after(&entry, state)?;
         let counted = manifest::parse(&entry.counted()?);
         let left = places.remove(&counted, true);
         if left.is_empty() {
@@ -262,21 +280,28 @@ fn living(
     known.chain(sent.map(|resource| instance_of(resource).to_owned())).collect()
 }
 
+/// Where a window's numbers come from.
+#[derive(Clone, Copy)]
+struct Sources<'s> {
+    claimed: &'s Claimed,
+    still_there: &'s StillThereByFolder,
+    events: &'s EventSeries,
+}
+
 /// The point of no return, and what must follow it.
-#[expect(clippy::too_many_arguments, reason = "everything that becomes true in one instant")]
 fn commit(
     spool: &Spool,
     places: Places<'_>,
     state: &Path,
     carried: &mut Carried,
-    claimed: &Claimed,
-    still_there: &StillThereByFolder,
+    sources: Sources<'_>,
     resources: Vec<ResourceMetrics>,
     window: Window,
 ) -> anyhow::Result<()> {
+    let Sources { claimed, still_there, events } = sources;
     let is_all_removed = still_there.is_empty();
-    // Without a measurement there is nothing that a power cut could lose.
-    let durability = match claimed.is_empty() && is_all_removed {
+    // Without a measurement and a line there is nothing that a power cut could lose.
+    let durability = match claimed.is_empty() && is_all_removed && events.lines == 0 {
         true => carried.durability(),
         false => Durability::PowerCut,
     };
@@ -286,15 +311,18 @@ fn commit(
     let still_standing =
         still_there.iter().map(|(folder, files)| (folder, files.iter().collect::<Vec<_>>()));
     let counted = claimed.counted.iter().map(|(folder, files)| (folder, files.iter().collect()));
+    let text = carried.to_json()?;
+    let mut after = vec![After { name: AFTER, content: &text }];
+    after.extend(events.after());
     let entry = spool.commit(&Commit {
         window,
         chunks: &chunks::pack(resources),
         counted: &manifest::render(counted.chain(still_standing)),
         refused: &manifest::render_refused(&claimed.refused_names),
-        after: &carried.to_json()?,
+        after: &after,
         durability,
     })?;
-    entry.apply_after(&state.join(carried::FILE))?;
+    apply_after(&entry, state)?;
     for entry in older {
         entry.forget_counted()?;
     }
@@ -304,6 +332,12 @@ fn commit(
     places.put_away(&claimed.refused_names).log("met again by the next pass");
     entry.forget_refused()?;
     Ok(())
+}
+
+/// Puts what a window carries on where the next pass reads it.
+fn apply_after(entry: &Entry, state: &Path) -> anyhow::Result<()> {
+    entry.apply_after(AFTER, &state.join(carried::FILE))?;
+    Ok(events::apply(entry, state)?)
 }
 
 fn rows(claim: &Claim, listing: &Listing) -> Vec<Row> {

@@ -31,8 +31,22 @@ pub struct Report {
     pub runtime_config_failure: Option<String>,
     /// What became of the requests.
     pub delivery: Delivery,
+    /// What the event logs said; nothing where none are configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<EventReport>,
     /// How long the pass took, in seconds.
     pub duration_s: f64,
+}
+
+/// What the event logs said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EventReport {
+    /// Lines that were read.
+    pub lines: u64,
+    /// What was not taken, by reason.
+    pub skipped: Vec<Refused>,
+    /// Why they could not be read at all.
+    pub failure: Option<String>,
 }
 
 /// What one process reported in the window.
@@ -159,7 +173,31 @@ impl Row {
     }
 }
 
+impl EventReport {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(lines: u64, skipped: &Skips, failure: Option<String>) -> Self {
+        Self { lines, skipped: list(skipped), failure }
+    }
+}
+
+/// What was refused, as a list that machines can read.
+fn list(refused: &Skips) -> Vec<Refused> {
+    let one = |(reason, skip): (_, &crate::skips::Skip)| Refused {
+        reason,
+        count: skip.count,
+        example: skip.example.clone(),
+    };
+    refused.iter().map(one).collect()
+}
+
 impl Report {
+    /// Adds what the event logs said.
+    #[must_use]
+    pub fn with_events(self, events: Option<EventReport>) -> Self {
+        Self { events, ..self }
+    }
+
     /// Puts the parts together; `refused` becomes a list that machines can read.
     #[must_use]
     pub fn new(
@@ -169,21 +207,17 @@ impl Report {
         delivery: Delivery,
         duration: Duration,
     ) -> Self {
-        let refused = measured.refused.iter().map(|(reason, skip)| Refused {
-            reason,
-            count: skip.count,
-            example: skip.example.clone(),
-        });
         Self {
             processes,
             read: measured.read,
-            refused: refused.collect(),
+            refused: list(measured.refused),
             unattributed: measured.unattributed,
             listed: runtime_config.listed,
             runtime_config_changed: runtime_config.changed,
             remarks: runtime_config.remarks,
             runtime_config_failure: runtime_config.failure,
             delivery,
+            events: None,
             duration_s: duration.as_secs_f64(),
         }
     }
@@ -191,6 +225,7 @@ impl Report {
     /// The exit code: what lost data first, then what needs a person, then what only needs time.
     #[must_use]
     pub fn exit(&self) -> Exit {
+        let is_unread = self.events.as_ref().is_some_and(|events| events.failure.is_some());
         let Delivery { rejected_points, refused_points, dropped_points, .. } = &self.delivery;
         let Delivery { waiting_requests, misconfigured, .. } = &self.delivery;
         if *refused_points > 0 {
@@ -199,7 +234,7 @@ impl Report {
             Exit::PartlyRefused
         } else if *dropped_points > 0 {
             Exit::Dropped
-        } else if misconfigured.is_some() || self.runtime_config_failure.is_some() {
+        } else if misconfigured.is_some() || self.runtime_config_failure.is_some() || is_unread {
             Exit::Config
         } else if *waiting_requests > 0 {
             Exit::TryAgain

@@ -8,7 +8,8 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::config::Paths;
+use crate::config::{Config, Paths};
+use crate::follow::Follower;
 
 /// Spool and totals are nobody else's business.
 const PRIVATE: u32 = 0o700;
@@ -33,6 +34,16 @@ pub fn make(paths: &Paths) -> anyhow::Result<()> {
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
     Ok(())
+}
+
+/// Makes the folder of the cursors, where event logs are followed.
+pub(super) fn make_for_events(config: &Config) -> anyhow::Result<()> {
+    if config.events.is_empty() {
+        return Ok(());
+    }
+    let folder = Follower::cursor_folder(&config.paths.state);
+    make_folder(&folder, PRIVATE)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))
 }
 
 /// Makes a folder and those above it, unless it is there. It appears with its mode: whoever is
