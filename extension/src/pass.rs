@@ -280,6 +280,7 @@ fn commit(
     };
     carried.window_end_ns = Some(window.end_ns);
     carried.owed.clear();
+    carried.forwarded = Default::default();
     let older = spool.entries()?;
     let still_standing =
         still_there.iter().map(|(folder, files)| (folder, files.iter().collect::<Vec<_>>()));

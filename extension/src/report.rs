@@ -7,6 +7,7 @@ use warpgauge_wire::Function;
 
 use crate::aggregate::{Distribution, Tally};
 use crate::control::RuntimeConfigOutcome;
+use crate::forward::Forwarded;
 use crate::listing::ListedProcess;
 use crate::skips::Skips;
 
@@ -31,6 +32,8 @@ pub struct Report {
     pub runtime_config_failure: Option<String>,
     /// What became of the requests.
     pub delivery: Delivery,
+    /// What became of the event logs; `None` where none are forwarded.
+    pub forwarding: Option<Forwarding>,
     /// How long the pass took, in seconds.
     pub duration_s: f64,
 }
@@ -99,6 +102,25 @@ pub struct Delivery {
     pub misconfigured: Option<String>,
 }
 
+/// What became of the lines of event logs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Forwarding {
+    /// Lines that the backend has taken.
+    pub lines: u64,
+    /// Bytes of the request bodies that brought them there.
+    pub bytes: u64,
+    /// Lines that were set aside, by reason.
+    pub refused: Vec<Refused>,
+    /// Requests that were sent once more.
+    pub retries: u64,
+    /// Why the rest waits: the backend, a log or the disk is not ready.
+    pub waits_for: Option<String>,
+    /// Which limit of the configuration left the rest to the next pass.
+    pub left_by: Option<&'static str>,
+    /// What a person has to mend before anything can go.
+    pub misconfigured: Option<String>,
+}
+
 /// How a command ends (design, "Command line").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -157,6 +179,24 @@ impl Row {
     }
 }
 
+impl Refused {
+    fn list(skips: &Skips) -> Vec<Self> {
+        let refused = skips.iter();
+        refused
+            .map(|(reason, skip)| Self { reason, count: skip.count, example: skip.example.clone() })
+            .collect()
+    }
+}
+
+impl From<Forwarded> for Forwarding {
+    fn from(forwarded: Forwarded) -> Self {
+        let Forwarded { lines, bytes, refused, retries, waits_for, left_by, misconfigured } =
+            forwarded;
+        let refused = Refused::list(&refused);
+        Self { lines, bytes, refused, retries, waits_for, left_by, misconfigured }
+    }
+}
+
 impl Report {
     /// Puts the parts together; `refused` becomes a list that machines can read.
     #[must_use]
@@ -167,21 +207,17 @@ impl Report {
         delivery: Delivery,
         duration: Duration,
     ) -> Self {
-        let refused = measured.refused.iter().map(|(reason, skip)| Refused {
-            reason,
-            count: skip.count,
-            example: skip.example.clone(),
-        });
         Self {
             processes,
             read: measured.read,
-            refused: refused.collect(),
+            refused: Refused::list(measured.refused),
             unattributed: measured.unattributed,
             listed: runtime_config.listed,
             runtime_config_changed: runtime_config.changed,
             remarks: runtime_config.remarks,
             runtime_config_failure: runtime_config.failure,
             delivery,
+            forwarding: None,
             duration_s: duration.as_secs_f64(),
         }
     }
@@ -191,13 +227,19 @@ impl Report {
     pub fn exit(&self) -> Exit {
         let Delivery { rejected_points, refused_points, waiting_requests, misconfigured, .. } =
             &self.delivery;
+        let forwarding = self.forwarding.as_ref();
+        let of_forwarding =
+            |question: fn(&Forwarding) -> bool| forwarding.is_some_and(|one| question(one));
         if *refused_points > 0 {
             Exit::Refused
-        } else if *rejected_points > 0 {
+        } else if *rejected_points > 0 || of_forwarding(|one| !one.refused.is_empty()) {
             Exit::PartlyRefused
-        } else if misconfigured.is_some() || self.runtime_config_failure.is_some() {
+        } else if misconfigured.is_some()
+            || self.runtime_config_failure.is_some()
+            || of_forwarding(|one| one.misconfigured.is_some())
+        {
             Exit::Config
-        } else if *waiting_requests > 0 {
+        } else if *waiting_requests > 0 || of_forwarding(|one| one.waits_for.is_some()) {
             Exit::TryAgain
         } else {
             Exit::Done
@@ -227,5 +269,25 @@ mod tests {
             exit(Delivery { refused_points: 1, rejected_points: 1, ..waiting }),
             Exit::Refused
         );
+    }
+
+    #[test]
+    fn what_became_of_the_event_logs_has_its_exit_code() {
+        let exit = |forwarding: Forwarding| {
+            let refused = Skips::default();
+            let measured = Measured { read: 0, unattributed: 0, refused: &refused };
+            let (delivery, duration) = (Delivery::default(), Duration::ZERO);
+            let runtime_config = RuntimeConfigOutcome::default();
+            let report = Report::new(Vec::new(), measured, runtime_config, delivery, duration);
+            Report { forwarding: Some(forwarding), ..report }.exit()
+        };
+        let away = Forwarding { waits_for: Some("nobody there".into()), ..Forwarding::default() };
+        assert_eq!(exit(Forwarding::default()), Exit::Done);
+        assert_eq!(exit(Forwarding { left_by: Some("x"), ..Forwarding::default() }), Exit::Done);
+        assert_eq!(exit(away.clone()), Exit::TryAgain);
+        let misconfigured = Some("token".into());
+        assert_eq!(exit(Forwarding { misconfigured, ..away.clone() }), Exit::Config);
+        let refused = vec![Refused { reason: "refused", count: 1, example: String::new() }];
+        assert_eq!(exit(Forwarding { refused, ..away }), Exit::PartlyRefused);
     }
 }
