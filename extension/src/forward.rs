@@ -1,16 +1,17 @@
-//! Posts the lines of event logs to a backend, each at least once and in their order.
+//! Posts the lines of event logs to a backend, each at least once and in the order of its log.
 //!
 //! ```text
-//! source ── batch ── request ── pace ── backend ── answer ──┬── accepted: the cursor moves
-//!   ▲                                                       ├── refused: dead letter, the cursor moves
+//! follow ── batch ── request ── pace ── backend ── answer ──┬── accepted: settled
+//!   ▲                                                       ├── refused: dead letter, settled
 //!   └──────────────── nothing moves ────────────────────────┴── not ready: the next pass goes on here
 //! ```
 //!
-//! The cursor moves after each request that was settled and never before, so that a pass that is
-//! killed repeats at most the one request whose acknowledgement it had not written down.
+//! A line that is settled has its record in the journal before the next one goes, and the cursors
+//! follow. So a pass that is killed repeats at most the one request whose acknowledgement it had
+//! not written down.
 //!
 //! **A wrong URL must not cost a log.** As long as a backend has never taken a line, a refusal may
-//! be about the way as well as about the line; so may be a 403 at any time. Such lines are held,
+//! be about the way as well as about the line; so may be a 403 at any time. Such lines are held
 //! until another one is taken: then they become dead letters. Where none is, nothing has moved, and
 //! a person is told.
 
@@ -18,29 +19,37 @@ mod answer;
 mod backend;
 mod batch;
 pub mod dead_letters;
+mod journal;
 pub mod line;
 mod memory;
 mod pace;
 mod patience;
 mod request;
 pub mod settings;
-pub mod source;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use warpgauge_formats::lines::Line;
+
 use self::answer::Verdict;
 use self::backend::Backend;
 use self::batch::{Batch, Item};
-use self::dead_letters::{DeadLetter, DeadLetterError, DeadLetters};
+use self::dead_letters::{DeadLetterError, DeadLetters};
+use self::journal::{Journal, JournalError, Settled};
+use self::line::Unpostable;
 use self::memory::{Memory, MemoryError};
 use self::pace::Pace;
 use self::patience::Patience;
 use self::request::Request;
 use self::settings::{Settings, Speaker};
-use self::source::{Source, SourceError};
+use crate::follow::{CursorError, FileId, Flow, FollowError, Follower};
 use crate::skips::Skips;
+
+/// Whose cursors they are.
+pub const CONSUMER: &str = "forward";
 
 /// `reason` of a line that the backend will never take.
 pub const REFUSED: &str = "refused";
@@ -62,6 +71,8 @@ pub struct Forwarded {
     pub refused: Skips,
     /// Requests that were sent once more.
     pub retries: u64,
+    /// Logs that are not read, by reason.
+    pub unread_files: Skips,
     /// Why the rest waits: the backend is away or not ready.
     pub waits_for: Option<String>,
     /// Which limit of `[forward]` left the rest to the next pass.
@@ -73,55 +84,51 @@ pub struct Forwarded {
 /// Why forwarding broke off. Nothing is lost.
 #[derive(Debug, thiserror::Error)]
 pub enum ForwardError {
-    /// Logs or cursors.
-    #[error("event logs: {0}")]
-    Source(SourceError),
+    /// The logs cannot be followed.
+    #[error(transparent)]
+    Follow(#[from] FollowError),
+    /// The cursors cannot be written.
+    #[error(transparent)]
+    Cursors(#[from] CursorError),
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     /// The dead letters.
     #[error(transparent)]
     DeadLetters(#[from] DeadLetterError),
     /// What is remembered of the backend.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// A request could not be written down.
+    /// A request could not be put into words.
     #[error("a request cannot be made: {0}")]
     Request(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Whether there is more to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    /// The request is settled, or held.
-    GoOn,
-    /// Nothing goes any more in this pass.
-    Stop,
-}
-
-/// Forwards what `source` has, until `end` at the latest. What was done before an error is told
-/// beside it.
+/// Forwards what the logs of `settings` have, until `end` at the latest. What was done before an
+/// error is told beside it.
+///
+/// One at a time for each state folder: the caller holds the lock.
 pub fn forward(
-    source: &mut dyn Source,
     settings: &Settings,
     hostname: &str,
     state: &Path,
     end: Instant,
 ) -> (Forwarded, Result<(), ForwardError>) {
-    let mut forwarder = Forwarder {
-        settings,
-        state,
-        end: end.min(Instant::now() + settings.budget),
-        backend: Backend::new(settings),
-        speaker: Speaker::new(hostname, &settings.backend),
-        pace: Pace::new(settings.max_rate, settings.max_bytes),
-        memory: Memory::load(state, &settings.backend.to_string()),
-        dead_letters: DeadLetters::new(state, settings.max_dead_letter_bytes),
-        held: Vec::new(),
-        told: Forwarded::default(),
-    };
-    let outcome = forwarder.run(source);
-    (forwarder.told, outcome)
+    let mut told = Forwarded::default();
+    let outcome = Forwarder::new(settings, hostname, state, end, &mut told).and_then(Forwarder::run);
+    (told, outcome)
 }
 
 struct Forwarder<'a> {
+    settings: &'a Settings,
+    state: &'a Path,
+    end: Instant,
+    follower: Follower,
+    work: Work<'a>,
+}
+
+/// What happens to the lines that the follower hands on.
+struct Work<'a> {
     settings: &'a Settings,
     state: &'a Path,
     end: Instant,
@@ -129,183 +136,20 @@ struct Forwarder<'a> {
     speaker: Speaker,
     pace: Pace,
     memory: Memory,
+    journal: Journal,
     dead_letters: DeadLetters,
+    batch: Batch,
     /// Refused lines of which it is in doubt whether the way is to blame.
-    held: Vec<DeadLetter>,
-    told: Forwarded,
+    held: Vec<Refusal>,
+    /// Nothing goes any more in this pass.
+    is_stopped: bool,
+    told: &'a mut Forwarded,
 }
 
-impl Forwarder<'_> {
-    fn run(&mut self, source: &mut dyn Source) -> Result<(), ForwardError> {
-        if let Some(wait_ns) = self.memory.wait_ns(unix_now_ns()) {
-            let seconds = wait_ns.div_ceil(1_000_000_000);
-            let reason =
-                format!("{}: asked to be left alone for {seconds} s more", self.settings.backend);
-            self.told.waits_for = Some(reason);
-            return Ok(());
-        }
-        loop {
-            let mut batch = Batch::new(self.settings.batch_bytes);
-            source.read(&mut |line| batch.offer(line)).map_err(ForwardError::Source)?;
-            let is_over = batch.is_empty();
-            if self.settle(batch)? == Step::Stop {
-                break;
-            }
-            if self.held.is_empty() {
-                self.dead_letters.sync()?;
-                source.commit().map_err(ForwardError::Source)?;
-            }
-            if is_over {
-                break;
-            }
-        }
-        self.doubt();
-        Ok(())
-    }
-
-    fn settle(&mut self, batch: Batch) -> Result<Step, ForwardError> {
-        if let Some((item, fault)) = batch.unpostable {
-            let letter = item.into_letter(fault.reason(), None, fault.to_string(), unix_now_ns());
-            // About the line, whatever the way; yet it must not pass what is held.
-            return self.set_aside(letter, false);
-        }
-        self.deliver(&batch.items)
-    }
-
-    /// Sends lines as one request; one that is refused is sent in halves, down to the line that is
-    /// to blame.
-    fn deliver(&mut self, items: &[Item]) -> Result<Step, ForwardError> {
-        let [first, rest @ ..] = items else { return Ok(Step::GoOn) };
-        match self.exchange(items)? {
-            Some(Verdict::Accepted) => {
-                self.told.lines += items.len() as u64;
-                self.trust()?;
-                Ok(Step::GoOn)
-            }
-            Some(Verdict::Refused { status, words }) if rest.is_empty() => {
-                let is_doubtful = !self.memory.has_accepted || status == 403;
-                let letter = first.clone().into_letter(REFUSED, Some(status), words, unix_now_ns());
-                self.set_aside(letter, is_doubtful)
-            }
-            Some(Verdict::Refused { .. }) => {
-                let (former, latter) = items.split_at(items.len() / 2);
-                match self.deliver(former)? {
-                    Step::GoOn => self.deliver(latter),
-                    Step::Stop => Ok(Step::Stop),
-                }
-            }
-            _ => Ok(Step::Stop),
-        }
-    }
-
-    /// Sends a request until it is accepted or refused; anything else is told, and `None`.
-    fn exchange(&mut self, items: &[Item]) -> Result<Option<Verdict>, ForwardError> {
-        let packed = self.pack(items)?;
-        let mut patience = Patience::default();
-        loop {
-            let now = Instant::now();
-            let Some(begin) = self.pace.may_go_at(packed.size(), now) else {
-                self.told.left_by = Some("forward.max_size");
-                return Ok(None);
-            };
-            if begin + SHORTEST_EXCHANGE > self.end {
-                self.told.left_by =
-                    Some(if begin > now { "forward.max_rate" } else { "forward.budget" });
-                return Ok(None);
-            }
-            thread::sleep(begin - now);
-            self.pace.spend(packed.size(), begin);
-            let (reason, after) = match self.backend.post(&packed, self.end) {
-                Verdict::Accepted => {
-                    self.told.bytes += packed.size() as u64;
-                    return Ok(Some(Verdict::Accepted));
-                }
-                refused @ Verdict::Refused { .. } => return Ok(Some(refused)),
-                Verdict::Misconfigured { reason } => {
-                    self.told.misconfigured = Some(reason);
-                    return Ok(None);
-                }
-                Verdict::Retry { reason, after } => (reason, after),
-            };
-            let pause = patience.pause(after);
-            let now = Instant::now();
-            match pause.and_then(|pause| now.checked_add(pause).map(|until| (pause, until))) {
-                Some((pause, until)) if until + SHORTEST_EXCHANGE <= self.end => {
-                    thread::sleep(pause);
-                    self.told.retries += 1;
-                }
-                _ => {
-                    self.told.waits_for = Some(reason);
-                    return self.leave_alone(after).map(|()| None);
-                }
-            }
-        }
-    }
-
-    fn pack(&self, items: &[Item]) -> Result<backend::Packed, ForwardError> {
-        // They were read before they were put together.
-        let events: Vec<_> = items.iter().filter_map(|item| line::read(&item.bytes).ok()).collect();
-        let now_ms = unix_now_ns() / 1_000_000;
-        let is_batch = self.settings.batch_bytes.is_some();
-        let request = Request::new(&events, self.settings.form, is_batch, &self.speaker, now_ms)
-            .map_err(|fault| ForwardError::Request(fault.into()))?;
-        self.backend.pack(&request).map_err(|fault| ForwardError::Request(fault.into()))
-    }
-
-    /// The backend has taken a line: the way is right, and what is held was about the lines.
-    fn trust(&mut self) -> Result<(), ForwardError> {
-        for letter in std::mem::take(&mut self.held) {
-            self.bury(&letter)?;
-        }
-        if !self.memory.has_accepted {
-            self.memory.has_accepted = true;
-            self.memory.store(self.state)?;
-        }
-        Ok(())
-    }
-
-    /// Sets a line aside, or holds it while it is in doubt whether the way is to blame.
-    fn set_aside(&mut self, letter: DeadLetter, is_doubtful: bool) -> Result<Step, ForwardError> {
-        if !is_doubtful && self.held.is_empty() {
-            self.bury(&letter)?;
-            return Ok(Step::GoOn);
-        }
-        self.held.push(letter);
-        Ok(if self.held.len() < MOST_HELD { Step::GoOn } else { Step::Stop })
-    }
-
-    fn bury(&mut self, letter: &DeadLetter) -> Result<(), ForwardError> {
-        self.dead_letters.add(letter)?;
-        let DeadLetter { file, offset, message, .. } = letter;
-        self.told.refused.note(letter.reason, || format!("{file}, at byte {offset}: {message}"));
-        Ok(())
-    }
-
-    /// Lines are held and none was taken: a person should look at the way first.
-    fn doubt(&mut self) {
-        let is_told = self.told.waits_for.is_some() || self.told.misconfigured.is_some();
-        let refused = self.held.iter().find(|letter| letter.reason == REFUSED);
-        if let (false, Some(DeadLetter { file, offset, message, .. })) = (is_told, refused) {
-            self.told.misconfigured = Some(format!(
-                "{}: every line since byte {offset} of {file} was refused: {message}; check \
-                 backend_url, form and token of [forward]; no line is set aside until another one \
-                 is taken",
-                self.settings.backend
-            ));
-        }
-    }
-
-    /// Remembers how long the backend asked to be left alone.
-    fn leave_alone(&mut self, asked: Option<Duration>) -> Result<(), ForwardError> {
-        let Some(asked) = asked else { return Ok(()) };
-        let asked_ns = u64::try_from(asked.as_nanos()).unwrap_or(u64::MAX);
-        let now_ns = unix_now_ns();
-        self.memory.leave_alone_until(now_ns.saturating_add(asked_ns), now_ns);
-        Ok(self.memory.store(self.state)?)
-    }
-}
-
-fn unix_now_ns() -> u64 {
-    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)
+/// A line that cannot be delivered.
+struct Refusal {
+    item: Item,
+    reason: &'static str,
+    status: Option<u16>,
+    message: String,
 }

@@ -1,131 +1,140 @@
 //! The lines of one request: one line, or several of one type that follow each other.
 
-use super::dead_letters::{DeadLetter, Line};
-use super::line::{self, Event, Unpostable};
-use super::source::{Flow, LogLine};
+use warpgauge_formats::lines::Line;
+
+use super::dead_letters::{self, DeadLetter};
+use super::journal::Settled;
+use super::line::Event;
+use crate::follow::FileId;
 
 /// Lines that go together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Batch {
     /// `None`: a line a request.
     most_bytes: Option<u64>,
     kind: String,
     bytes: u64,
-    pub(super) items: Vec<Item>,
-    /// A line that cannot be posted; it is alone.
-    pub(super) unpostable: Option<(Item, Unpostable)>,
+    items: Vec<Item>,
 }
 
 /// A line and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Item {
-    pub(super) file: String,
-    pub(super) offset: u64,
+    file: String,
+    number: u64,
+    offset: u64,
     pub(super) bytes: Vec<u8>,
+    pub(super) settled: Settled,
 }
 
 impl Batch {
+    /// `most_bytes` of several lines; without it each line is alone.
     pub(super) fn new(most_bytes: Option<u64>) -> Self {
-        Self { most_bytes, ..Self::default() }
+        Self { most_bytes, kind: String::new(), bytes: 0, items: Vec::new() }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.items.is_empty() && self.unpostable.is_none()
+    /// Whether this event may go with those that are there.
+    pub(super) fn has_room_for(&self, event: &Event<'_>) -> bool {
+        let bytes = self.bytes.saturating_add(event.text.len() as u64);
+        self.items.is_empty()
+            || self.kind == event.kind && self.most_bytes.is_some_and(|most| bytes <= most)
     }
 
-    /// Takes the next line, unless it belongs to another request.
-    pub(super) fn offer(&mut self, line: &LogLine<'_>) -> Flow {
-        if line.bytes.iter().all(u8::is_ascii_whitespace) && !line.is_too_long {
-            return Flow::Continue;
-        }
-        let read = if line.is_too_long { Err(Unpostable::TooLong) } else { line::read(line.bytes) };
-        match read {
-            Ok(event) => self.offer_event(&event, line),
-            Err(_) if !self.items.is_empty() => Flow::StopBefore,
-            Err(fault) => {
-                self.unpostable = Some((Item::new(line), fault));
-                Flow::StopAfter
-            }
-        }
-    }
-
-    fn offer_event(&mut self, event: &Event<'_>, line: &LogLine<'_>) -> Flow {
-        let bytes = self.bytes.saturating_add(line.bytes.len() as u64);
-        let has_room = self.most_bytes.is_some_and(|most| bytes <= most);
+    /// Takes an event.
+    pub(super) fn add(&mut self, event: &Event<'_>, item: Item) {
         if self.items.is_empty() {
             self.kind = event.kind.to_string();
-        } else if self.kind != event.kind || !has_room {
-            return Flow::StopBefore;
         }
-        self.items.push(Item::new(line));
-        self.bytes = bytes;
-        if has_room { Flow::Continue } else { Flow::StopAfter }
+        self.bytes = self.bytes.saturating_add(event.text.len() as u64);
+        self.items.push(item);
+    }
+
+    /// Whether there is no use in waiting for more.
+    pub(super) fn is_full(&self) -> bool {
+        !self.items.is_empty() && self.most_bytes.is_none_or(|most| self.bytes >= most)
+    }
+
+    /// Gives all that is there and begins anew.
+    pub(super) fn take(&mut self) -> Vec<Item> {
+        self.bytes = 0;
+        std::mem::take(&mut self.items)
     }
 }
 
 impl Item {
-    fn new(line: &LogLine<'_>) -> Self {
-        Self { file: line.file.to_string(), offset: line.offset, bytes: line.bytes.to_vec() }
+    pub(super) fn new(file: &FileId, line: &Line<'_>) -> Self {
+        Self {
+            file: file.path.display().to_string(),
+            number: line.number,
+            offset: line.offset,
+            bytes: line.bytes.to_vec(),
+            settled: Settled::new(file, line),
+        }
     }
 
     /// The line as it goes to the dead letters.
-    pub(super) fn into_letter(
-        self,
+    pub(super) fn letter(
+        &self,
         reason: &'static str,
         status: Option<u16>,
         message: String,
         time_ns: u64,
     ) -> DeadLetter {
-        let line = Line::new(&self.bytes);
-        DeadLetter { time_ns, file: self.file, offset: self.offset, reason, status, message, line }
+        let Self { file, number, offset, bytes, .. } = self;
+        DeadLetter {
+            time_ns,
+            file: file.clone(),
+            number: *number,
+            offset: *offset,
+            reason,
+            status,
+            message,
+            line: dead_letters::Line::new(bytes),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::forward::line;
 
-    fn offer(batch: &mut Batch, bytes: &[u8]) -> Flow {
-        batch.offer(&LogLine { file: &"/a.log", offset: 0, bytes, is_too_long: false })
+    const A: &str = r#"{"type":"a"}"#;
+    const B: &str = r#"{"type":"b"}"#;
+
+    fn event(text: &str) -> Event<'_> {
+        line::read(text.as_bytes()).unwrap()
     }
 
-    const A: &[u8] = br#"{"type":"a"}"#;
-    const B: &[u8] = br#"{"type":"b"}"#;
+    fn item(text: &str) -> Item {
+        let (path, family) = ("/a.log".into(), "/a.log".into());
+        let file = FileId { rule: 0, stream: 1, path, family };
+        let bytes = text.as_bytes();
+        Item::new(&file, &Line { number: 1, offset: 0, bytes, ended: true, too_long: false })
+    }
 
     #[test]
     fn without_batches_each_line_is_a_request() {
         let mut batch = Batch::new(None);
-        assert_eq!(offer(&mut batch, b" \r"), Flow::Continue, "an empty line is none");
-        assert!(batch.is_empty());
-        assert_eq!(offer(&mut batch, A), Flow::StopAfter);
-        assert_eq!(batch.items.len(), 1);
+        assert!(batch.has_room_for(&event(A)) && !batch.is_full());
+        batch.add(&event(A), item(A));
+        assert!(batch.is_full());
+        assert!(!batch.has_room_for(&event(A)));
+        assert_eq!(batch.take(), [item(A)]);
+        assert!(batch.has_room_for(&event(B)));
     }
 
     #[test]
-    fn a_batch_ends_before_another_type_a_faulty_line_or_too_many_bytes() {
-        for next in [B, b"{"] {
-            let mut batch = Batch::new(Some(1_000));
-            assert_eq!(offer(&mut batch, A), Flow::Continue);
-            assert_eq!(offer(&mut batch, A), Flow::Continue);
-            assert_eq!(offer(&mut batch, next), Flow::StopBefore);
-            assert_eq!(batch.items.len(), 2);
-        }
-        let mut batch = Batch::new(Some(2 * A.len() as u64));
-        assert_eq!(offer(&mut batch, A), Flow::Continue);
-        assert_eq!(offer(&mut batch, A), Flow::Continue);
-        assert_eq!(offer(&mut batch, A), Flow::StopBefore);
-        let mut batch = Batch::new(Some(3));
-        assert_eq!(offer(&mut batch, A), Flow::StopAfter, "one line always fits");
-    }
-
-    #[test]
-    fn a_line_that_cannot_be_posted_is_alone() {
-        let mut batch = Batch::new(Some(1_000));
-        assert_eq!(offer(&mut batch, b"\xff"), Flow::StopAfter);
-        assert_eq!(batch.unpostable.unwrap().1.reason(), "not_utf8");
-        let mut batch = Batch::new(None);
-        let line = LogLine { file: &"/a.log", offset: 0, bytes: A, is_too_long: true };
-        assert_eq!(batch.offer(&line), Flow::StopAfter);
-        assert_eq!(batch.unpostable.unwrap().1.reason(), "too_long");
+    fn a_batch_ends_before_another_type_or_too_many_bytes() {
+        let mut batch = Batch::new(Some(2 * A.len() as u64 + 1));
+        batch.add(&event(A), item(A));
+        assert!(batch.has_room_for(&event(A)));
+        assert!(!batch.has_room_for(&event(B)));
+        batch.add(&event(A), item(A));
+        assert!(!batch.is_full(), "a shorter line might fit");
+        assert!(!batch.has_room_for(&event(A)));
+        assert_eq!(batch.take().len(), 2);
+        let batch = Batch::new(Some(3));
+        assert!(batch.has_room_for(&event(A)), "one line always fits");
     }
 }

@@ -27,6 +27,9 @@ pub struct DeadLetter {
     pub time_ns: u64,
     /// The log that the line stands in.
     pub file: String,
+    /// The line's number in it, from 1.
+    #[serde(rename = "line")]
+    pub number: u64,
     /// Bytes of the log before the line.
     pub offset: u64,
     /// `refused` by the backend, or why the line could not be posted.
@@ -61,12 +64,6 @@ impl Line {
         }
     }
 
-    /// Bytes that it takes.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        let (Self::Data(text) | Self::DataHex(text)) = self;
-        text.len()
-    }
 }
 
 /// Why a line could not be set aside.
@@ -207,6 +204,7 @@ mod tests {
         DeadLetter {
             time_ns: 5,
             file: "/var/log/a.device.log".into(),
+            number: 3,
             offset,
             reason: "refused",
             status: Some(400),
@@ -233,6 +231,7 @@ mod tests {
             serde_json::json!({
                 "time_ns": 5,
                 "file": "/var/log/a.device.log",
+                "line": 3,
                 "offset": 7,
                 "reason": "refused",
                 "status": 400,
