@@ -44,6 +44,8 @@ pub struct Forwarded {
     pub refused: BTreeMap<String, u64>,
     /// Requests that were sent once more.
     pub retries: u64,
+    /// Logs that are not read, by reason.
+    pub unread: BTreeMap<String, u64>,
 }
 
 /// Points of one request that the destination does not have.
@@ -81,8 +83,12 @@ impl Forwarded {
         self.lines += forwarded.lines;
         self.bytes += forwarded.bytes;
         self.retries += forwarded.retries;
-        for (reason, skip) in forwarded.refused.iter() {
-            *self.refused.entry(reason.to_owned()).or_insert(0) += skip.count;
+        for (sums, skips) in
+            [(&mut self.refused, &forwarded.refused), (&mut self.unread, &forwarded.unread)]
+        {
+            for (reason, skip) in skips.iter() {
+                *sums.entry(reason.to_owned()).or_insert(0) += skip.count;
+            }
         }
     }
 }

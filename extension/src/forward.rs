@@ -19,46 +19,33 @@ mod answer;
 mod backend;
 mod batch;
 pub mod dead_letters;
-mod journal;
+pub mod journal;
 pub mod line;
-mod memory;
+pub mod memory;
 mod pace;
 mod patience;
 mod request;
 pub mod settings;
+mod work;
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Instant;
 
 use warpgauge_formats::lines::Line;
 
-use self::answer::Verdict;
-use self::backend::Backend;
-use self::batch::{Batch, Item};
-use self::dead_letters::{DeadLetterError, DeadLetters};
+use self::dead_letters::DeadLetterError;
 use self::journal::{Journal, JournalError, Settled};
-use self::line::Unpostable;
 use self::memory::{Memory, MemoryError};
-use self::pace::Pace;
-use self::patience::Patience;
-use self::request::Request;
-use self::settings::{Settings, Speaker};
-use crate::follow::{CursorError, FileId, Flow, FollowError, Follower};
+use self::settings::Settings;
+use self::work::Work;
+use crate::follow::{CursorError, Flow, FollowError, Follower, Limits};
 use crate::skips::Skips;
 
 /// Whose cursors they are.
-pub const CONSUMER: &str = "forward";
+const CONSUMER: &str = "forward";
 
 /// `reason` of a line that the backend will never take.
 pub const REFUSED: &str = "refused";
-
-/// Most lines that are held while it is in doubt whether the way is right.
-const MOST_HELD: usize = 20;
-
-/// No request begins with less time than this before the end: it would only be cut off.
-const SHORTEST_EXCHANGE: Duration = Duration::from_millis(100);
 
 /// What became of the lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -71,8 +58,8 @@ pub struct Forwarded {
     pub refused: Skips,
     /// Requests that were sent once more.
     pub retries: u64,
-    /// Logs that are not read, by reason.
-    pub unread_files: Skips,
+    /// Logs that are not read, by reason; each is told of when it is first met.
+    pub unread: Skips,
     /// Why the rest waits: the backend is away or not ready.
     pub waits_for: Option<String>,
     /// Which limit of `[forward]` left the rest to the next pass.
@@ -115,41 +102,88 @@ pub fn forward(
     end: Instant,
 ) -> (Forwarded, Result<(), ForwardError>) {
     let mut told = Forwarded::default();
-    let outcome = Forwarder::new(settings, hostname, state, end, &mut told).and_then(Forwarder::run);
+    let end = end.min(Instant::now() + settings.budget);
+    let outcome = run(settings, hostname, state, end, &mut told);
+    told.refused.log("set aside (lines of event logs)");
+    told.unread.log("not forwarded (event logs)");
     (told, outcome)
 }
 
-struct Forwarder<'a> {
-    settings: &'a Settings,
-    state: &'a Path,
+fn run(
+    settings: &Settings,
+    hostname: &str,
+    state: &Path,
     end: Instant,
-    follower: Follower,
-    work: Work<'a>,
+    told: &mut Forwarded,
+) -> Result<(), ForwardError> {
+    let memory = Memory::load(state, &settings.backend.to_string());
+    if let Some(seconds) = memory.seconds_to_wait() {
+        let wish = format!("{}: asked to be left alone for {seconds} s more", settings.backend);
+        told.waits_for = Some(wish);
+        return Ok(());
+    }
+    let mut follower = Follower::new(state, CONSUMER, settings.logs.clone())?;
+    let mut journal = Journal::open(state)?;
+    told.unread = catch_up(&mut follower, &mut journal, false)?;
+    let mut work = Work::new(settings, hostname, state, end, memory, journal, told);
+    loop {
+        follower.limits.time = end.saturating_duration_since(Instant::now());
+        let mut outcome = Ok(());
+        let summary = follower.read(&mut |file, line| {
+            work.offer(file, &line).unwrap_or_else(|fault| {
+                outcome = Err(fault);
+                Flow::Stop
+            })
+        });
+        let outcome = outcome.and_then(|()| work.flush());
+        let goes_on = work.journal.is_full() && outcome.is_ok();
+        let has_news = summary.refused != Skips::default();
+        work.told.unread.merge(summary.refused);
+        if summary.has_more && !goes_on {
+            work.told.left_by.get_or_insert("forward.budget");
+        }
+        work.dead_letters.sync()?;
+        if outcome.is_ok() && work.is_settled() {
+            follower.commit()?;
+            work.journal.clear()?;
+        } else {
+            // What it meets has been told already.
+            catch_up(&mut follower, &mut work.journal, has_news)?;
+        }
+        outcome?;
+        if !goes_on {
+            work.doubt();
+            return Ok(());
+        }
+    }
 }
 
-/// What happens to the lines that the follower hands on.
-struct Work<'a> {
-    settings: &'a Settings,
-    state: &'a Path,
-    end: Instant,
-    backend: Backend,
-    speaker: Speaker,
-    pace: Pace,
-    memory: Memory,
-    journal: Journal,
-    dead_letters: DeadLetters,
-    batch: Batch,
-    /// Refused lines of which it is in doubt whether the way is to blame.
-    held: Vec<Refusal>,
-    /// Nothing goes any more in this pass.
-    is_stopped: bool,
-    told: &'a mut Forwarded,
+/// Moves the cursors behind the lines that were settled, and behind no other. Gives the logs that
+/// are not read; they are remembered as told where there is anything to be written.
+fn catch_up(
+    follower: &mut Follower,
+    journal: &mut Journal,
+    has_news: bool,
+) -> Result<Skips, ForwardError> {
+    follower.roll_back();
+    if journal.is_empty() && !has_news {
+        return Ok(Skips::default());
+    }
+    let limits = follower.limits;
+    follower.limits = Limits { bytes: u64::MAX, ..Limits::default() };
+    let summary = follower.read(&mut |file, line| match is_blank(&line)
+        || journal.forget(Settled::new(file, &line))
+    {
+        true => Flow::Next,
+        false => Flow::WaitHere,
+    });
+    follower.limits = limits;
+    follower.commit()?;
+    journal.clear()?;
+    Ok(summary.refused)
 }
 
-/// A line that cannot be delivered.
-struct Refusal {
-    item: Item,
-    reason: &'static str,
-    status: Option<u16>,
-    message: String,
+/// A line in which there is nothing to deliver.
+fn is_blank(line: &Line<'_>) -> bool {
+    !line.too_long && line.bytes.iter().all(u8::is_ascii_whitespace)
 }

@@ -100,7 +100,7 @@ fn record(health: &Health<'_>, meter: &Meter) {
 
 /// Who forwards nothing has no such metrics.
 fn forwarded(meter: &Meter, forwarded: &Forwarded) {
-    let Forwarded { lines, bytes, refused, retries } = forwarded;
+    let Forwarded { lines, bytes, refused, retries, unread } = forwarded;
     let counts = [
         (metrics::FORWARDED_LINES, *lines),
         (metrics::FORWARDED_BYTES, *bytes),
@@ -109,8 +109,11 @@ fn forwarded(meter: &Meter, forwarded: &Forwarded) {
     for (metric, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
         sum(meter, metric, count, None);
     }
-    for (reason, lines) in refused {
-        sum(meter, metrics::FORWARD_REFUSED, *lines, Some(reason));
+    for (metric, counts) in [(metrics::FORWARD_REFUSED, refused), (metrics::FORWARD_UNREAD, unread)]
+    {
+        for (reason, count) in counts {
+            sum(meter, metric, *count, Some(reason));
+        }
     }
 }
 
@@ -234,6 +237,7 @@ mod tests {
                 bytes: 4,
                 refused: BTreeMap::from([("not_utf8".into(), 2)]),
                 retries: 1,
+                unread: BTreeMap::from([("not_a_file".into(), 1)]),
             },
             last_success_ns: Some(7_000_000_001),
             last_duration_ns: Some(1),
@@ -246,6 +250,7 @@ mod tests {
             metrics::FORWARDED_BYTES,
             metrics::FORWARD_REFUSED,
             metrics::FORWARD_RETRIES,
+            metrics::FORWARD_UNREAD,
         ] {
             assert!(metrics.contains_key(forwarded.name), "{}", forwarded.name);
         }

@@ -8,6 +8,7 @@ pub mod cli;
 pub mod config;
 pub mod containers;
 pub mod control;
+pub mod follow;
 pub mod forward;
 pub mod groups;
 pub mod health;

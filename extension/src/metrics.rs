@@ -183,6 +183,15 @@ pub const FORWARD_RETRIES: Metric = Metric {
     attributes: &[],
 };
 
+/// Logs that are not read, by reason.
+pub const FORWARD_UNREAD: Metric = Metric {
+    name: "warpgauge.forward.unread",
+    unit: "{file}",
+    kind: Kind::MonotonicSum,
+    description: "Event logs that are not read, each counted when it is first met",
+    attributes: &["reason"],
+};
+
 /// What waits for its acknowledgement.
 pub const SPOOL_SIZE: Metric = Metric {
     name: "warpgauge.spool.size",
@@ -229,7 +238,7 @@ pub const PROCESSES: Metric = Metric {
 };
 
 /// Every metric, in the order of the documentation.
-pub const CATALOGUE: [Metric; 22] = [
+pub const CATALOGUE: [Metric; 23] = [
     INSTRUCTIONS,
     LAUNCHES,
     OCCUPANCY,
@@ -247,6 +256,7 @@ pub const CATALOGUE: [Metric; 22] = [
     FORWARDED_BYTES,
     FORWARD_REFUSED,
     FORWARD_RETRIES,
+    FORWARD_UNREAD,
     SPOOL_SIZE,
     SPOOL_AGE,
     RUN_DURATION,

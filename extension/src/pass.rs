@@ -4,11 +4,13 @@
 //! lock -> finish what a killed pass left -> resolve groups -> listing, runtime configuration
 //!      -> read measurement files -> aggregate -> commit to the spool
 //!      -> remove the files -> send, oldest first -> forget what was acknowledged
+//!      -> forward event logs
 //! ```
 
 mod container_plan;
 mod deliver;
 mod folders;
+mod forward_logs;
 mod places;
 mod plan;
 
@@ -40,6 +42,10 @@ use crate::report::{Delivery, Measured, Report, Row};
 use crate::setup::{Export, Setup};
 use crate::spool::rejected::Rejected;
 use crate::spool::{Commit, Spool};
+
+/// The most that a pass takes, whatever it is left to do. The next one begins after a minute, and
+/// `warpgauge.service` ends this one after 55 seconds.
+const LENGTH: Duration = Duration::from_secs(50);
 
 /// A clock that was set back by more than this is not waited for: windows begin anew.
 const PATIENCE_WITH_THE_CLOCK: Duration = Duration::from_secs(10 * 60);
@@ -95,6 +101,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     commit(&spool, places, state, &mut carried, &claimed, &still_there, resources, window)?;
 
     let delivery = deliver::deliver(setup, export, &spool, &rejected, &mut carried)?;
+    let forwarding = forward_logs::forward_logs(setup, export, &mut carried, started + LENGTH);
     let duration = started.elapsed();
     carried.last_duration_ns = u64::try_from(duration.as_nanos()).ok();
     if delivery.is_complete() {
@@ -102,7 +109,8 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     }
     carried.store(state, carried.durability())?;
     let rows = rows(claim, &listing);
-    Ok(Report::new(rows, measured(claim), runtime_config, delivery, duration))
+    let report = Report::new(rows, measured(claim), runtime_config, delivery, duration);
+    Ok(Report { forwarding, ..report })
 }
 
 /// What a pass would do now; changes nothing and takes no lock.

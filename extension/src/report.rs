@@ -113,6 +113,8 @@ pub struct Forwarding {
     pub refused: Vec<Refused>,
     /// Requests that were sent once more.
     pub retries: u64,
+    /// Logs that are not read, by reason; each is told of when it is first met.
+    pub unread: Vec<Refused>,
     /// Why the rest waits: the backend, a log or the disk is not ready.
     pub waits_for: Option<String>,
     /// Which limit of the configuration left the rest to the next pass.
@@ -190,10 +192,10 @@ impl Refused {
 
 impl From<Forwarded> for Forwarding {
     fn from(forwarded: Forwarded) -> Self {
-        let Forwarded { lines, bytes, refused, retries, waits_for, left_by, misconfigured } =
-            forwarded;
-        let refused = Refused::list(&refused);
-        Self { lines, bytes, refused, retries, waits_for, left_by, misconfigured }
+        let Forwarded { lines, bytes, retries, waits_for, left_by, misconfigured, .. } = forwarded;
+        let refused = Refused::list(&forwarded.refused);
+        let unread = Refused::list(&forwarded.unread);
+        Self { lines, bytes, refused, retries, unread, waits_for, left_by, misconfigured }
     }
 }
 

@@ -8,7 +8,7 @@ use super::columns::Columns;
 use super::printable::printable;
 use super::screen::{Screen, write_json};
 use crate::pass;
-use crate::report::{Exit, Forwarding, Report, Row};
+use crate::report::{Exit, Forwarding, Refused, Report, Row};
 use crate::setup::{Export, Setup};
 
 pub(super) fn run(
@@ -102,18 +102,14 @@ fn write_delivery(out: &mut dyn Write, report: &Report) -> io::Result<()> {
 }
 
 fn write_forwarding(out: &mut dyn Write, forwarding: &Forwarding) -> io::Result<()> {
-    let Forwarding { lines, bytes, refused, retries, waits_for, left_by, misconfigured } =
+    let Forwarding { lines, bytes, refused, retries, unread, waits_for, left_by, misconfigured } =
         forwarding;
     write!(out, "forwarded  {lines} lines of event logs, {bytes} bytes")?;
     writeln!(out, "{}", if *retries > 0 { format!("; {retries} retries") } else { String::new() })?;
-    for refused in refused {
-        writeln!(
-            out,
-            "set aside  {} x {}, the first: {}",
-            refused.count,
-            refused.reason,
-            printable(&refused.example)
-        )?;
+    for (what, skipped) in [("set aside", refused), ("not read ", unread)] {
+        for Refused { reason, count, example } in skipped {
+            writeln!(out, "{what}  {count} x {reason}, the first: {}", printable(example))?;
+        }
     }
     if let Some(limit) = left_by {
         writeln!(out, "left       the rest, by {limit}; the next pass goes on")?;

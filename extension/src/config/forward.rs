@@ -27,6 +27,8 @@ pub enum Form {
 pub struct Forward {
     /// `backend_url`: where the lines go; without it none goes anywhere.
     pub backend_url: Option<String>,
+    /// `logs`: patterns of the logs whose lines go there.
+    pub logs: Vec<String>,
     /// `form`
     pub form: Form,
     /// `token`, sent as `Authorization: Bearer`; a value `file:/path` is read from that file at
@@ -59,6 +61,7 @@ impl Default for Forward {
     fn default() -> Self {
         Self {
             backend_url: None,
+            logs: Vec::new(),
             form: Form::default(),
             token: None,
             batch_bytes: None,
@@ -93,6 +96,7 @@ pub(super) fn read(section: &mut Section<'_, '_>) -> Forward {
     };
     Forward {
         backend_url: section.take("backend_url"),
+        logs: section.take("logs").unwrap_or_default(),
         form: section.take("form").unwrap_or_default(),
         token: section.take("token"),
         batch_bytes: section.take_checked("batch_size", at_least(1, "1B")),

@@ -1,5 +1,7 @@
 //! The lines of one request: one line, or several of one type that follow each other.
 
+use std::fmt;
+
 use warpgauge_formats::lines::Line;
 
 use super::dead_letters::{self, DeadLetter};
@@ -54,6 +56,11 @@ impl Batch {
         !self.items.is_empty() && self.most_bytes.is_none_or(|most| self.bytes >= most)
     }
 
+    /// Whether nothing is there.
+    pub(super) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
     /// Gives all that is there and begins anew.
     pub(super) fn take(&mut self) -> Vec<Item> {
         self.bytes = 0;
@@ -91,6 +98,12 @@ impl Item {
             message,
             line: dead_letters::Line::new(bytes),
         }
+    }
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.number)
     }
 }
 

@@ -63,7 +63,6 @@ impl Line {
             Err(_) => Self::DataHex(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
         }
     }
-
 }
 
 /// Why a line could not be set aside.

@@ -47,7 +47,8 @@ pub struct JournalError {
 pub(super) struct Journal {
     path: PathBuf,
     file: File,
-    /// How many.
+    /// Each, and how often it is there.
+    records: HashMap<Settled, usize>,
     length: usize,
 }
 
@@ -76,23 +77,28 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 impl Journal {
-    /// Opens the journal, with the lines that a killed pass had settled and how often each.
+    /// Opens the journal, in which there may be what a killed pass had settled.
     ///
     /// # Errors
     /// [`JournalError`].
-    pub(super) fn open(state: &Path) -> Result<(Self, HashMap<Settled, usize>), JournalError> {
+    pub(super) fn open(state: &Path) -> Result<Self, JournalError> {
         let path = state.join("forward.journal");
         let open = || {
             let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
             Ok((file, fs::read(&path)?))
         };
         let (file, bytes) = open().map_err(|source| JournalError { path: path.clone(), source })?;
-        let mut settled = HashMap::new();
+        let mut journal = Self { path, file, records: HashMap::new(), length: 0 };
         // What is left behind the last whole record was torn by the kill.
         for record in bytes.chunks_exact(RECORD).filter_map(Settled::from_bytes) {
-            *settled.entry(record).or_insert(0) += 1;
+            journal.note(record);
         }
-        Ok((Self { path, file, length: 0 }, settled))
+        Ok(journal)
+    }
+
+    fn note(&mut self, settled: Settled) {
+        *self.records.entry(settled).or_insert(0) += 1;
+        self.length += 1;
     }
 
     /// Remembers lines that were settled together.
@@ -101,8 +107,25 @@ impl Journal {
     /// [`JournalError`].
     pub(super) fn add(&mut self, settled: &[Settled]) -> Result<(), JournalError> {
         let bytes: Vec<u8> = settled.iter().flat_map(|settled| settled.to_bytes()).collect();
-        self.length += settled.len();
-        self.file.write_all(&bytes).map_err(|source| self.error(source))
+        self.file.write_all(&bytes).map_err(|source| self.error(source))?;
+        settled.iter().for_each(|settled| self.note(*settled));
+        Ok(())
+    }
+
+    /// Whether a line has a record; that counts for one line, and the file keeps it.
+    pub(super) fn forget(&mut self, settled: Settled) -> bool {
+        match self.records.get_mut(&settled) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether there is no record.
+    pub(super) fn is_empty(&self) -> bool {
+        self.length == 0
     }
 
     /// Whether it is time to write the cursors.
@@ -115,6 +138,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError`].
     pub(super) fn clear(&mut self) -> Result<(), JournalError> {
+        self.records.clear();
         self.length = 0;
         self.file.set_len(0).map_err(|source| self.error(source))
     }
@@ -137,20 +161,22 @@ mod tests {
     #[test]
     fn what_a_killed_pass_had_settled_is_known_to_the_next() {
         let state = tempfile::tempdir().unwrap();
-        let (mut journal, known) = Journal::open(state.path()).unwrap();
-        assert!(known.is_empty());
+        let mut journal = Journal::open(state.path()).unwrap();
+        assert!(journal.is_empty());
         journal.add(&[settled("/a.log", 0), settled("/a.log", 12)]).unwrap();
         journal.add(&[settled("/b.log", 0)]).unwrap();
         drop(journal);
         let path = state.path().join("forward.journal");
         OpenOptions::new().append(true).open(&path).unwrap().write_all(b"torn").unwrap();
-        let (mut journal, known) = Journal::open(state.path()).unwrap();
-        assert_eq!(known.len(), 3);
-        assert_eq!(known[&settled("/b.log", 0)], 1);
-        assert!(!known.contains_key(&settled("/b.log", 12)));
+        let mut journal = Journal::open(state.path()).unwrap();
+        assert!(!journal.is_empty());
+        assert!(journal.forget(settled("/b.log", 0)));
+        assert!(!journal.forget(settled("/b.log", 0)), "it was there once");
+        assert!(!journal.forget(settled("/b.log", 12)));
         journal.clear().unwrap();
+        assert!(!journal.forget(settled("/a.log", 0)));
         journal.add(&[settled("/c.log", 7)]).unwrap();
-        let (_, known) = Journal::open(state.path()).unwrap();
-        assert_eq!(known.into_keys().collect::<Vec<_>>(), [settled("/c.log", 7)]);
+        assert!(Journal::open(state.path()).unwrap().forget(settled("/c.log", 7)));
+        assert_eq!(path.metadata().unwrap().len(), RECORD as u64);
     }
 }

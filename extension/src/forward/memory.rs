@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
@@ -54,18 +55,28 @@ impl Memory {
             .map_err(|source| MemoryError { path, source })
     }
 
-    /// The backend asked to be left alone until `until_ns`, at most for an hour.
-    pub(super) fn leave_alone_until(&mut self, until_ns: u64, now_ns: u64) {
-        self.not_before_ns = Some(until_ns.min(now_ns.saturating_add(LONGEST_WAIT_NS)));
+    /// The backend asks to be left alone for so long; an hour at most is granted.
+    pub(super) fn leave_alone_for(&mut self, wish: Duration) {
+        let wish_ns = u64::try_from(wish.as_nanos()).unwrap_or(u64::MAX).min(LONGEST_WAIT_NS);
+        self.not_before_ns = Some(unix_now_ns().saturating_add(wish_ns));
     }
 
-    /// How many nanoseconds it wants to be left alone from now on. A clock that was set back does
-    /// not make it longer than an hour.
-    #[must_use]
-    pub(super) fn wait_ns(&self, now_ns: u64) -> Option<u64> {
-        let wait_ns = self.not_before_ns?.checked_sub(now_ns)?;
-        (wait_ns > 0 && wait_ns <= LONGEST_WAIT_NS).then_some(wait_ns)
+    /// How much longer it wants to be left alone, in seconds.
+    pub(super) fn seconds_to_wait(&self) -> Option<u64> {
+        self.seconds_to_wait_at(unix_now_ns())
     }
+
+    /// A clock that was set back makes nobody wait longer than an hour.
+    fn seconds_to_wait_at(&self, now_ns: u64) -> Option<u64> {
+        let wait_ns = self.not_before_ns?.checked_sub(now_ns)?;
+        (wait_ns > 0 && wait_ns <= LONGEST_WAIT_NS).then_some(wait_ns.div_ceil(1_000_000_000))
+    }
+}
+
+/// The wall clock, nanoseconds since the epoch.
+pub(super) fn unix_now_ns() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -89,12 +100,15 @@ mod tests {
     #[test]
     fn a_backend_is_left_alone_as_long_as_it_asks_but_no_longer_than_an_hour() {
         let mut memory = Memory::default();
-        assert_eq!(memory.wait_ns(5), None);
-        memory.leave_alone_until(100, 5);
-        assert_eq!(memory.wait_ns(40), Some(60));
-        assert_eq!(memory.wait_ns(100), None);
-        memory.leave_alone_until(u64::MAX, 5);
-        assert_eq!(memory.wait_ns(5), Some(LONGEST_WAIT_NS));
-        assert_eq!(memory.wait_ns(4), None, "the clock was set back");
+        assert_eq!(memory.seconds_to_wait(), None);
+        memory.leave_alone_for(Duration::from_secs(600));
+        assert!((1..=600).contains(&memory.seconds_to_wait().unwrap()));
+        memory.leave_alone_for(Duration::MAX);
+        assert!((600..=3_600).contains(&memory.seconds_to_wait().unwrap()));
+        memory.not_before_ns = Some(LONGEST_WAIT_NS + 7);
+        assert_eq!(memory.seconds_to_wait_at(7), Some(3_600));
+        assert_eq!(memory.seconds_to_wait_at(LONGEST_WAIT_NS + 6), Some(1));
+        assert_eq!(memory.seconds_to_wait_at(LONGEST_WAIT_NS + 7), None);
+        assert_eq!(memory.seconds_to_wait_at(6), None, "the clock was set back");
     }
 }

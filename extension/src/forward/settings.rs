@@ -10,6 +10,7 @@ use http::header::AUTHORIZATION;
 
 use crate::config::export::Compression;
 use crate::config::forward::{Form, Forward};
+use crate::follow::Rule;
 use crate::otlp::credentials::{Headers, Secret};
 use crate::otlp::endpoint::{Endpoint, EndpointError, UrlPath};
 use crate::otlp::settings::Finding;
@@ -22,6 +23,8 @@ const NOBODY: (&str, u16) = ("192.0.2.1", 9);
 /// How to forward, with nothing left to decide.
 #[derive(Debug, Clone)]
 pub struct Settings {
+    /// Which logs.
+    pub logs: Vec<Rule>,
     /// Where lines go.
     pub backend: Endpoint,
     /// What the body of a request is.
@@ -55,6 +58,7 @@ impl Settings {
     pub fn resolve(forward: &Forward) -> Result<Option<Self>, Vec<Finding>> {
         let Some(url) = &forward.backend_url else { return Ok(None) };
         let mut findings = Findings::default();
+        let logs = rules(forward, &mut findings);
         let backend = endpoint(url, &mut findings);
         let headers = headers(forward, &mut findings);
         let named = |key: &str, path: &Option<_>| Some((format!("forward.{key}"), path.clone()?));
@@ -69,6 +73,7 @@ impl Settings {
         }
         match backend {
             Some(backend) if findings.faults.is_empty() => Ok(Some(Self {
+                logs,
                 backend,
                 form: forward.form,
                 headers,
@@ -91,6 +96,20 @@ impl Settings {
     pub fn warnings(&self) -> &[Finding] {
         &self.warnings
     }
+}
+
+fn rules(forward: &Forward, findings: &mut Findings) -> Vec<Rule> {
+    const KEY: &str = "forward.logs";
+    const REMEDY: &str = "write patterns with their full path, such as \"/var/log/gpufl/*.log\"";
+    if forward.logs.is_empty() {
+        findings.fault(KEY, "names no logs, and there is a backend for them", REMEDY);
+    }
+    let rules = forward.logs.iter().map(|pattern| Rule::new(pattern));
+    rules
+        .filter_map(|rule| {
+            rule.map_err(|fault| findings.fault(KEY, fault.to_string(), REMEDY)).ok()
+        })
+        .collect()
 }
 
 fn endpoint(url: &str, findings: &mut Findings) -> Option<Endpoint> {
@@ -191,6 +210,7 @@ mod tests {
 
     fn forward(url: &str, token: Option<&str>) -> Forward {
         Forward {
+            logs: vec!["/logs/*.log".to_owned()],
             backend_url: Some(url.to_owned()),
             token: token.map(str::to_owned),
             ..Forward::default()
@@ -226,9 +246,13 @@ mod tests {
     fn every_fault_is_found_at_once_and_no_password_is_shown() {
         let mut forward = forward("http://u:hunter2@h", Some("file:/nowhere"));
         forward.ca_file = Some("/nowhere.pem".into());
+        forward.logs = vec!["logs/*.log".into()];
         let faults = Settings::resolve(&forward).unwrap_err();
         let keys: Vec<_> = faults.iter().map(|fault| fault.key.as_str()).collect();
-        assert_eq!(keys, ["forward.backend_url", "forward.token", "forward.ca_file"]);
+        assert_eq!(
+            keys,
+            ["forward.logs", "forward.backend_url", "forward.token", "forward.ca_file"]
+        );
         assert!(!format!("{faults:?}").contains("hunter2"));
     }
 
