@@ -53,8 +53,6 @@ pub(crate) struct Post {
     pub(crate) answer: Answer,
     /// When it had arrived.
     pub(crate) at: Instant,
-    /// Whether the whole answer was written.
-    pub(crate) answered: bool,
 }
 
 impl Post {
@@ -169,13 +167,13 @@ fn serve(
 fn converse(stream: impl Read + Write, shared: &Mutex<Shared>) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     while let Some(mut post) = read_request(&mut stream)? {
-        let (answer, number) = {
+        let answer = {
             let mut shared = lock(shared);
             if let Some(script) = shared.script.as_mut() {
                 post.answer = script(&post);
             }
             shared.posts.push(post.clone());
-            (post.answer, shared.posts.len() - 1)
+            post.answer
         };
         let peer = stream.get_mut();
         match answer {
@@ -203,7 +201,6 @@ fn converse(stream: impl Read + Write, shared: &Mutex<Shared>) -> io::Result<()>
                 return Ok(());
             }
         }
-        lock(shared).posts[number].answered = true;
     }
     Ok(())
 }
@@ -233,7 +230,7 @@ fn read_request(stream: &mut impl BufRead) -> io::Result<Option<Post>> {
     let path = path.ok_or_else(|| io::Error::other("no POST"))?.0.to_owned();
     let at = Instant::now();
     let (body, answer) = (String::new(), Answer::Accept);
-    let mut post = Post { path, headers, body, travelled: 0, answer, at, answered: false };
+    let mut post = Post { path, headers, body, travelled: 0, answer, at };
     let length = post.header("content-length").and_then(|length| length.parse().ok());
     let mut travelled = vec![0; length.ok_or_else(|| io::Error::other("no content-length"))?];
     stream.read_exact(&mut travelled)?;

@@ -29,7 +29,7 @@ fn each_line_arrives_once_byte_for_byte_under_its_type_in_the_order_of_its_log()
     world.pass_ends(0);
     let mut later = backend.lines().split_off(3);
     later.sort();
-    assert_eq!(later, [r#"{"type":"torn"}"#.to_owned(), event("scope_event_batch", 0)]);
+    assert_eq!(later, [event("scope_event_batch", 0), r#"{"type":"torn"}"#.to_owned()]);
     world.pass_ends(0);
     assert_eq!(backend.posts().len(), 5);
 

@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -31,7 +32,10 @@ pub(crate) fn event(kind: &str, number: usize) -> String {
 
 /// Appends to a log.
 pub(crate) fn append(world: &World, name: &str, content: impl AsRef<[u8]>) {
-    let path = world.path("logs").join(name);
+    append_to(&world.path("logs").join(name), content);
+}
+
+pub(crate) fn append_to(path: &Path, content: impl AsRef<[u8]>) {
     let mut file = OpenOptions::new().append(true).create(true).open(path).unwrap();
     file.write_all(content.as_ref()).unwrap();
 }
