@@ -129,6 +129,15 @@ pub const MEASUREMENTS_UNATTRIBUTED: Metric = Metric {
     attributes: &["reason"],
 };
 
+/// Health files that killed processes left behind.
+pub const HEALTH_FILES_REMOVED: Metric = Metric {
+    name: "warpgauge.health_files.removed",
+    unit: "{file}",
+    kind: Kind::MonotonicSum,
+    description: "Health files of killed processes removed from the measurements folder",
+    attributes: &[],
+};
+
 /// Points that left the spool unsent, by reason.
 pub const DROPPED_POINTS: Metric = Metric {
     name: "warpgauge.export.dropped_points",
@@ -238,7 +247,7 @@ pub const PROCESSES: Metric = Metric {
 };
 
 /// Every metric, in the order of the documentation.
-pub const CATALOGUE: [Metric; 23] = [
+pub const CATALOGUE: [Metric; 24] = [
     INSTRUCTIONS,
     LAUNCHES,
     OCCUPANCY,
@@ -252,6 +261,7 @@ pub const CATALOGUE: [Metric; 23] = [
     MEASUREMENTS_UNATTRIBUTED,
     DROPPED_POINTS,
     REJECTED_POINTS,
+    HEALTH_FILES_REMOVED,
     FORWARDED_LINES,
     FORWARDED_BYTES,
     FORWARD_REFUSED,

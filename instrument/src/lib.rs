@@ -40,6 +40,7 @@ pub mod mps;
 pub mod observer;
 pub mod probes;
 pub mod publisher;
+pub mod resident;
 pub mod sampler;
 pub mod sampling;
 pub mod session;
