@@ -2,6 +2,7 @@
 //! line. `res/warpgauge.toml` is the commented example; a test reads it with this code.
 
 pub mod document;
+pub mod events;
 pub mod export;
 pub mod forward;
 pub mod process_group;
@@ -15,6 +16,7 @@ use serde::Deserialize;
 use warpgauge_wire::{Function, FunctionSet};
 
 use self::document::{Document, Fault, KeyLines, Section};
+use self::events::{DEFAULT_KERNELS, EventFormat, EventLog};
 use self::export::Export;
 use self::forward::Forward;
 use self::process_group::{Conditions, ProcessGroup};
@@ -35,6 +37,8 @@ pub struct Config {
     pub paths: Paths,
     /// `[[process_group]]`
     pub process_groups: Vec<ProcessGroup>,
+    /// `[[events]]`
+    pub events: Vec<EventLog>,
     /// `[export]`
     pub export: Export,
     /// `[metrics]`
@@ -161,6 +165,7 @@ fn read(root: &mut Section<'_, '_>) -> Config {
         .unwrap_or_else(|| [Function::Occupancy].into_iter().collect());
     let paths = read_paths(&mut root.section("paths"));
     let process_groups = read_groups(root);
+    let events = read_events(root);
     let export = read_export(&mut root.section("export"));
     let metrics = read_metrics(&mut root.section("metrics"));
     let spool = read_spool(&mut root.section("spool"));
@@ -171,6 +176,7 @@ fn read(root: &mut Section<'_, '_>) -> Config {
         functions,
         paths,
         process_groups,
+        events,
         export,
         metrics,
         spool,
@@ -262,6 +268,34 @@ fn read_groups(root: &mut Section<'_, '_>) -> Vec<ProcessGroup> {
         groups.push(ProcessGroup { name, all, any });
     }
     groups
+}
+
+/// Patterns are compiled by `setup`. A table without one of the needed keys is left out, with a
+/// fault.
+fn read_events(root: &mut Section<'_, '_>) -> Vec<EventLog> {
+    let in_bounds = |kernels: usize| match kernels {
+        1..=1_000 => Ok(kernels),
+        other => Err(format!("{other} is not between 1 and 1000")),
+    };
+    let not_blank = |name: String| match name.trim().is_empty() {
+        true => Err("a group name is empty".to_owned()),
+        false => Ok(name),
+    };
+    let mut logs = Vec::new();
+    for mut section in root.sections("events") {
+        for key in ["pattern", "format"] {
+            if !section.has(key) {
+                section.note(Some(key), "is missing");
+            }
+        }
+        // Even without a pattern, so that `events[n]` stays the place in this list.
+        let pattern = section.take("pattern").unwrap_or_default();
+        let format = section.take("format").unwrap_or(EventFormat::Gpumon);
+        let group = section.take_checked("group", not_blank);
+        let kernels = section.take_checked("kernels", in_bounds).unwrap_or(DEFAULT_KERNELS);
+        logs.push(EventLog { pattern, format, group, kernels });
+    }
+    logs
 }
 
 fn read_conditions(section: &mut Section<'_, '_>) -> Conditions {

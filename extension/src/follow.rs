@@ -38,6 +38,20 @@ use self::reading::{Ended, Turn};
 pub use self::rule::{Rule, RuleFault};
 use crate::skips::Skips;
 
+/// Why files are not read ([`Summary::refused`]).
+pub const REASONS: [&str; 10] = [
+    "not_a_regular_file",
+    "hard_linked",
+    "unreadable",
+    "name_not_utf8",
+    "not_compressed",
+    "cut_short",
+    "folder_unreadable",
+    "too_many_entries",
+    "too_many_files",
+    "gone_unread",
+];
+
 /// Bytes of one file before the next one has its turn.
 const SLICE: u64 = 16 << 20;
 
@@ -147,7 +161,13 @@ impl Follower {
     /// Where a consumer's cursors lie.
     #[must_use]
     pub fn cursor_file(state: &Path, consumer: &str) -> PathBuf {
-        state.join("cursors").join(format!("{consumer}.json"))
+        Self::cursor_folder(state).join(format!("{consumer}.json"))
+    }
+
+    /// Where the cursors of all consumers lie; [`Follower::commit`] makes it.
+    #[must_use]
+    pub fn cursor_folder(state: &Path) -> PathBuf {
+        state.join("cursors")
     }
 
     /// Hands on the lines behind the cursors, the oldest file of each family first, and moves the

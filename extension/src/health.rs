@@ -45,6 +45,17 @@ pub struct Health<'a> {
     pub processes: usize,
     /// Health files of killed processes that were removed.
     pub health_files_removed: u64,
+    /// What the event logs said; `None` where none are configured.
+    pub events: Option<EventHealth<'a>>,
+}
+
+/// What a pass says of the event logs.
+#[derive(Debug, Clone, Copy)]
+pub struct EventHealth<'a> {
+    /// Lines that were read.
+    pub lines: u64,
+    /// What was not taken, by reason.
+    pub skipped: &'a Skips,
 }
 
 /// The extension's metrics of one window.
@@ -71,8 +82,8 @@ pub fn collect(
 }
 
 fn record(health: &Health<'_>, meter: &Meter) {
-    let Health { read, refused, unattributed, carried, spool_bytes, spool_age, processes, .. } =
-        health;
+    let Health { read, refused, unattributed, carried, spool_bytes, spool_age, .. } = health;
+    let Health { processes, events, .. } = health;
     sum(meter, metrics::MEASUREMENTS_READ, *read, None);
     for (reason, skip) in refused.iter() {
         sum(meter, metrics::MEASUREMENTS_REFUSED, skip.count, Some(reason));
@@ -90,6 +101,12 @@ fn record(health: &Health<'_>, meter: &Meter) {
             GivenUpBy::Receiver => metrics::REJECTED_POINTS,
         };
         sum(meter, metric, points, Some(reason));
+    }
+    if let Some(EventHealth { lines, skipped }) = events {
+        sum(meter, metrics::EVENT_LINES, *lines, None);
+        for (reason, skip) in skipped.iter() {
+            sum(meter, metrics::EVENTS_SKIPPED, skip.count, Some(reason));
+        }
     }
     forwarded(meter, &carried.forwarded);
     gauge_u64(meter, metrics::SPOOL_SIZE, *spool_bytes);
@@ -206,6 +223,7 @@ mod tests {
             spool_age: Duration::ZERO,
             processes: 3,
             health_files_removed: 0,
+            events: None,
         };
         let resource = collect(&health, Resource::default(), WINDOW).unwrap();
         let metrics = resource.scope_metrics.into_iter().flat_map(|scope| scope.metrics);

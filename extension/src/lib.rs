@@ -8,6 +8,8 @@ pub mod cli;
 pub mod config;
 pub mod containers;
 pub mod control;
+pub mod event_logs;
+pub mod event_metrics;
 pub mod follow;
 pub mod forward;
 pub mod groups;

@@ -102,6 +102,118 @@ pub const DIVERGENCE_DISTRIBUTION: Metric = Metric {
     attributes: &[],
 };
 
+/// How long kernels ran, as event logs tell it.
+pub const KERNEL_DURATION: Metric = Metric {
+    name: "gpu.kernel.duration",
+    unit: "s",
+    kind: Kind::Histogram,
+    description: "Duration of the kernels that event logs tell of",
+    attributes: &["gpu.kernel.name"],
+};
+
+/// How many kernels ran, as event logs tell it. Not [`LAUNCHES`], which the library counts: of a
+/// process that has both, a sum would count twice.
+pub const KERNEL_EXECUTIONS: Metric = Metric {
+    name: "gpu.kernel.executions",
+    unit: "{execution}",
+    kind: Kind::MonotonicSum,
+    description: "Kernel executions that event logs tell of",
+    attributes: &["gpu.kernel.name"],
+};
+
+/// How long scopes were open.
+pub const SCOPE_DURATION: Metric = Metric {
+    name: "gpu.scope.duration",
+    unit: "s",
+    kind: Kind::Histogram,
+    description: "Duration of the scopes that event logs tell of",
+    attributes: &["gpu.scope.name"],
+};
+
+/// How many copies there were.
+pub const COPIES: Metric = Metric {
+    name: "gpu.memory.copies",
+    unit: "{copy}",
+    kind: Kind::MonotonicSum,
+    description: "Memory copies that event logs tell of",
+    attributes: &["gpu.memory.copy.kind"],
+};
+
+/// What they copied.
+pub const COPIED: Metric = Metric {
+    name: "gpu.memory.copied",
+    unit: "By",
+    kind: Kind::MonotonicSum,
+    description: "Bytes of the memory copies that event logs tell of",
+    attributes: &["gpu.memory.copy.kind"],
+};
+
+/// What the attributes of a device say (OpenTelemetry semantic conventions, "hw").
+const DEVICE: &[&str] = &["hw.id", "hw.type", "hw.name"];
+
+/// Memory in use.
+pub const DEVICE_MEMORY_USAGE: Metric = Metric {
+    name: "hw.gpu.memory.usage",
+    unit: "By",
+    kind: Kind::Gauge,
+    description: "Device memory in use, the last reading of an event log",
+    attributes: DEVICE,
+};
+
+/// Memory that there is.
+pub const DEVICE_MEMORY_LIMIT: Metric = Metric {
+    name: "hw.gpu.memory.limit",
+    unit: "By",
+    kind: Kind::Gauge,
+    description: "Device memory that there is, the last reading of an event log",
+    attributes: DEVICE,
+};
+
+/// Share of the time in which a kernel ran.
+pub const DEVICE_UTILIZATION: Metric = Metric {
+    name: "hw.gpu.utilization",
+    unit: "1",
+    kind: Kind::Gauge,
+    description: "Share of the time in which a kernel ran on the device, mean of the readings of an event log",
+    attributes: DEVICE,
+};
+
+/// Temperature.
+pub const DEVICE_TEMPERATURE: Metric = Metric {
+    name: "hw.temperature",
+    unit: "Cel",
+    kind: Kind::Gauge,
+    description: "Temperature of the device, the last reading of an event log",
+    attributes: DEVICE,
+};
+
+/// Power.
+pub const DEVICE_POWER: Metric = Metric {
+    name: "hw.power",
+    unit: "W",
+    kind: Kind::Gauge,
+    description: "Power of the device, mean of the readings of an event log",
+    attributes: DEVICE,
+};
+
+/// Lines of event logs that were read.
+pub const EVENT_LINES: Metric = Metric {
+    name: "warpgauge.events.lines",
+    unit: "{line}",
+    kind: Kind::MonotonicSum,
+    description: "Lines of event logs read",
+    attributes: &[],
+};
+
+/// What of the event logs was not taken, by reason.
+pub const EVENTS_SKIPPED: Metric = Metric {
+    name: "warpgauge.events.skipped",
+    unit: "{item}",
+    kind: Kind::MonotonicSum,
+    description: "Files, lines, events and unknown fields of event logs that were not taken",
+    attributes: &["reason"],
+};
+
 /// Measurements that were consumed and attributed.
 pub const MEASUREMENTS_READ: Metric = Metric {
     name: "warpgauge.measurements.read",
@@ -247,7 +359,7 @@ pub const PROCESSES: Metric = Metric {
 };
 
 /// Every metric, in the order of the documentation.
-pub const CATALOGUE: [Metric; 24] = [
+pub const CATALOGUE: [Metric; 36] = [
     INSTRUCTIONS,
     LAUNCHES,
     OCCUPANCY,
@@ -256,6 +368,18 @@ pub const CATALOGUE: [Metric; 24] = [
     OCCUPANCY_DISTRIBUTION,
     COALESCENCE_DISTRIBUTION,
     DIVERGENCE_DISTRIBUTION,
+    KERNEL_EXECUTIONS,
+    KERNEL_DURATION,
+    SCOPE_DURATION,
+    COPIES,
+    COPIED,
+    DEVICE_MEMORY_USAGE,
+    DEVICE_MEMORY_LIMIT,
+    DEVICE_UTILIZATION,
+    DEVICE_TEMPERATURE,
+    DEVICE_POWER,
+    EVENT_LINES,
+    EVENTS_SKIPPED,
     MEASUREMENTS_READ,
     MEASUREMENTS_REFUSED,
     MEASUREMENTS_UNATTRIBUTED,

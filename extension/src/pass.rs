@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! lock -> finish what a killed pass left -> resolve groups -> listing, runtime configuration
-//!      -> read measurement files -> aggregate -> commit to the spool
+//!      -> read measurement files, event logs -> aggregate -> commit to the spool
 //!      -> remove the files -> send, oldest first -> forget what was acknowledged
 //!      -> forward event logs
 //! ```
 
 mod container_plan;
 mod deliver;
+mod events;
 pub mod folders;
 mod forward_logs;
 mod places;
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant, SystemTime};
 use opentelemetry_proto::tonic::metrics::v1::ResourceMetrics;
 
 pub use self::container_plan::{MAX_LINES_BY_HAND, process_in};
+use self::events::EventSeries;
 use self::places::{Claimed, Knowledge, Places};
 pub use self::plan::{listed_process, place_of};
 use crate::aggregate::{Shape, Tally};
@@ -30,7 +32,7 @@ use crate::config::export::Temporality;
 use crate::config::{Config, Distributions, Paths};
 use crate::containers::Containers;
 use crate::control::RuntimeConfig;
-use crate::health::{self, Health};
+use crate::health::{self, EventHealth, Health};
 use crate::listing::Listing;
 use crate::lock::Lock;
 use crate::measurements::manifest::{self, ByFolder, Counted, StillThereByFolder};
@@ -41,7 +43,7 @@ use crate::otlp::resource::{Host, instance_of};
 use crate::report::{Delivery, Measured, Report, Row};
 use crate::setup::{Export, Setup};
 use crate::spool::rejected::Rejected;
-use crate::spool::{Commit, Spool};
+use crate::spool::{After, Commit, Entry, Spool};
 
 /// The most that a pass takes, whatever it is left to do. The next one begins after a minute, and
 /// `warpgauge.service` ends this one after 55 seconds.
@@ -49,6 +51,9 @@ const LENGTH: Duration = Duration::from_secs(50);
 
 /// A clock that was set back by more than this is not waited for: windows begin anew.
 const PATIENCE_WITH_THE_CLOCK: Duration = Duration::from_secs(10 * 60);
+
+/// [`Carried`] within a window's folder.
+const AFTER: &str = "after.json";
 
 /// Does one pass.
 ///
@@ -58,7 +63,7 @@ const PATIENCE_WITH_THE_CLOCK: Duration = Duration::from_secs(10 * 60);
 pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     let started = Instant::now();
     let Paths { state, measurements, containers, .. } = &setup.config.paths;
-    folders::make(&setup.config.paths)?;
+    folders::make(&setup.config)?;
     let _lock = Lock::take(state)?;
     let (spool, rejected) = (Spool::open(state)?, Rejected::open(state)?);
     let top = measurements::open(measurements)?;
@@ -80,11 +85,14 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     claim.refused.log("refused");
     claim.left.log("left for a later pass");
     let health_files_removed = places.remove_health_files(&listing, &setup.proc, now_ns);
+    let events = events::read(setup, now_ns);
 
     begin_anew_if_the_clock_was_set_back(&mut carried, now_ns);
     let window = window_after(carried.window_end_ns, claim.oldest_ns, now_ns);
     let groups = roll_ups(claim, &listing);
     let mut resources = series(setup, &export.host, claim, &listing, &groups, window);
+    let mut events = events.series(setup, &export.host, window)?;
+    resources.append(&mut events.resources);
     let health = Health {
         read: claim.read,
         refused: &claim.refused,
@@ -94,13 +102,19 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
         spool_age: waiting.first().map_or(Duration::ZERO, |oldest| oldest.age(now_ns)),
         processes: runtime_config.listed,
         health_files_removed,
+        events: events
+            .is_read
+            .then_some(EventHealth { lines: events.lines, skipped: &events.skipped }),
     };
     resources.push(health::collect(&health, export.host.extension(), window)?);
     if export.settings.temporality == Temporality::Cumulative {
         carried.totals.apply(&mut resources);
-        carried.totals.retain(&living(&export.host, &listing, setup, &resources));
+        let mut living = living(&export.host, &listing, setup, &resources);
+        living.extend(events.instances());
+        carried.totals.retain(&living);
     }
-    commit(&spool, places, state, &mut carried, &claimed, &still_there, resources, window)?;
+    let what = Sources { claimed: &claimed, still_there: &still_there, events: &events };
+    commit(&spool, places, state, &mut carried, what, resources, window)?;
 
     let delivery = deliver::deliver(setup, export, &spool, &rejected, &mut carried)?;
     let forwarding = forward_logs::forward_logs(setup, export, &mut carried, started + LENGTH);
@@ -112,7 +126,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     carried.store(state, carried.durability())?;
     let rows = rows(claim, &listing);
     let report = Report::new(rows, measured(claim), runtime_config, delivery, duration);
-    Ok(Report { forwarding, ..report })
+    Ok(Report { forwarding, ..report.with_events(events.report()) })
 }
 
 /// What a pass would do now; changes nothing and takes no lock.
@@ -142,7 +156,9 @@ pub fn preview(setup: &Setup) -> anyhow::Result<Report> {
     };
     let Claimed { sum: claim, .. } = places::claim(top.as_ref(), &containers, &knowledge)?;
     let (rows, delivery) = (rows(&claim, &listing), Delivery::default());
-    Ok(Report::new(rows, measured(&claim), outcome, delivery, started.elapsed()))
+    let events = events::read(setup, now_ns).report();
+    let report = Report::new(rows, measured(&claim), outcome, delivery, started.elapsed());
+    Ok(report.with_events(events))
 }
 
 /// Finishes what a killed pass had committed: its state becomes the state, its files are removed.
@@ -153,7 +169,7 @@ fn finish_earlier(
 ) -> anyhow::Result<StillThereByFolder> {
     let mut still_there = StillThereByFolder::new();
     for entry in spool.entries()? {
-        entry.apply_after(&state.join(carried::FILE))?;
+        apply_after(&entry, state)?;
         let counted = manifest::parse(&entry.counted()?);
         let left = places.remove(&counted, true);
         if left.is_empty() {
@@ -270,21 +286,28 @@ fn living(
     known.chain(sent.map(|resource| instance_of(resource).to_owned())).collect()
 }
 
+/// Where a window's numbers come from.
+#[derive(Clone, Copy)]
+struct Sources<'s> {
+    claimed: &'s Claimed,
+    still_there: &'s StillThereByFolder,
+    events: &'s EventSeries,
+}
+
 /// The point of no return, and what must follow it.
-#[expect(clippy::too_many_arguments, reason = "everything that becomes true in one instant")]
 fn commit(
     spool: &Spool,
     places: Places<'_>,
     state: &Path,
     carried: &mut Carried,
-    claimed: &Claimed,
-    still_there: &StillThereByFolder,
+    sources: Sources<'_>,
     resources: Vec<ResourceMetrics>,
     window: Window,
 ) -> anyhow::Result<()> {
+    let Sources { claimed, still_there, events } = sources;
     let is_all_removed = still_there.is_empty();
-    // Without a measurement there is nothing that a power cut could lose.
-    let durability = match claimed.is_empty() && is_all_removed {
+    // Without a measurement and a line there is nothing that a power cut could lose.
+    let durability = match claimed.is_empty() && is_all_removed && events.lines == 0 {
         true => carried.durability(),
         false => Durability::PowerCut,
     };
@@ -295,15 +318,18 @@ fn commit(
     let still_standing =
         still_there.iter().map(|(folder, files)| (folder, files.iter().collect::<Vec<_>>()));
     let counted = claimed.counted.iter().map(|(folder, files)| (folder, files.iter().collect()));
+    let text = carried.to_json()?;
+    let mut after = vec![After { name: AFTER, content: &text }];
+    after.extend(events.after());
     let entry = spool.commit(&Commit {
         window,
         chunks: &chunks::pack(resources),
         counted: &manifest::render(counted.chain(still_standing)),
         refused: &manifest::render_refused(&claimed.refused_names),
-        after: &carried.to_json()?,
+        after: &after,
         durability,
     })?;
-    entry.apply_after(&state.join(carried::FILE))?;
+    apply_after(&entry, state)?;
     for entry in older {
         entry.forget_counted()?;
     }
@@ -313,6 +339,12 @@ fn commit(
     places.put_away(&claimed.refused_names).log("met again by the next pass");
     entry.forget_refused()?;
     Ok(())
+}
+
+/// Puts what a window carries on where the next pass reads it.
+fn apply_after(entry: &Entry, state: &Path) -> anyhow::Result<()> {
+    entry.apply_after(AFTER, &state.join(carried::FILE))?;
+    Ok(events::apply(entry, state)?)
 }
 
 fn rows(claim: &Claim, listing: &Listing) -> Vec<Row> {

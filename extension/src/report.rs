@@ -32,10 +32,24 @@ pub struct Report {
     pub runtime_config_failure: Option<String>,
     /// What became of the requests.
     pub delivery: Delivery,
+    /// What the event logs said; nothing where none are configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<EventReport>,
     /// What became of the event logs; `None` where none are forwarded.
     pub forwarding: Option<Forwarding>,
     /// How long the pass took, in seconds.
     pub duration_s: f64,
+}
+
+/// What the event logs said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EventReport {
+    /// Lines that were read.
+    pub lines: u64,
+    /// What was not taken, by reason.
+    pub skipped: Vec<Refused>,
+    /// Why they could not be read at all.
+    pub failure: Option<String>,
 }
 
 /// What one process reported in the window.
@@ -183,25 +197,39 @@ impl Row {
     }
 }
 
-impl Refused {
-    fn list(skips: &Skips) -> Vec<Self> {
-        let refused = skips.iter();
-        refused
-            .map(|(reason, skip)| Self { reason, count: skip.count, example: skip.example.clone() })
-            .collect()
-    }
-}
-
 impl From<Forwarded> for Forwarding {
     fn from(forwarded: Forwarded) -> Self {
         let Forwarded { lines, bytes, retries, waits_for, left_by, misconfigured, .. } = forwarded;
-        let refused = Refused::list(&forwarded.refused);
-        let unread = Refused::list(&forwarded.unread);
+        let (refused, unread) = (list(&forwarded.refused), list(&forwarded.unread));
         Self { lines, bytes, refused, retries, unread, waits_for, left_by, misconfigured }
     }
 }
 
+impl EventReport {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(lines: u64, skipped: &Skips, failure: Option<String>) -> Self {
+        Self { lines, skipped: list(skipped), failure }
+    }
+}
+
+/// What was refused, as a list that machines can read.
+fn list(refused: &Skips) -> Vec<Refused> {
+    let one = |(reason, skip): (_, &crate::skips::Skip)| Refused {
+        reason,
+        count: skip.count,
+        example: skip.example.clone(),
+    };
+    refused.iter().map(one).collect()
+}
+
 impl Report {
+    /// Adds what the event logs said.
+    #[must_use]
+    pub fn with_events(self, events: Option<EventReport>) -> Self {
+        Self { events, ..self }
+    }
+
     /// Puts the parts together; `refused` becomes a list that machines can read.
     #[must_use]
     pub fn new(
@@ -214,13 +242,14 @@ impl Report {
         Self {
             processes,
             read: measured.read,
-            refused: Refused::list(measured.refused),
+            refused: list(measured.refused),
             unattributed: measured.unattributed,
             listed: runtime_config.listed,
             runtime_config_changed: runtime_config.changed,
             remarks: runtime_config.remarks,
             runtime_config_failure: runtime_config.failure,
             delivery,
+            events: None,
             forwarding: None,
             duration_s: duration.as_secs_f64(),
         }
@@ -229,6 +258,7 @@ impl Report {
     /// The exit code: what lost data first, then what needs a person, then what only needs time.
     #[must_use]
     pub fn exit(&self) -> Exit {
+        let is_unread = self.events.as_ref().is_some_and(|events| events.failure.is_some());
         let Delivery { rejected_points, refused_points, dropped_points, .. } = &self.delivery;
         let Delivery { waiting_requests, misconfigured, .. } = &self.delivery;
         let forwarding = self.forwarding.as_ref();
@@ -242,6 +272,7 @@ impl Report {
             Exit::Dropped
         } else if misconfigured.is_some()
             || self.runtime_config_failure.is_some()
+            || is_unread
             || of_forwarding(|one| one.misconfigured.is_some())
         {
             Exit::Config

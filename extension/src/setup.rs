@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::config::document::Fault;
+use crate::follow;
 use crate::forward;
 use crate::groups::Rules;
 use crate::otlp::attribute_list;
@@ -25,6 +26,8 @@ pub struct Setup {
     pub config: Config,
     /// Its process groups, compiled.
     pub rules: Rules,
+    /// The patterns of its event logs, compiled, in the same order.
+    pub event_rules: Vec<follow::Rule>,
     /// The processes of this machine.
     pub proc: ProcFs,
     /// Our own pid as that `/proc` numbers it: a pass never lists itself.
@@ -83,8 +86,9 @@ impl Setup {
     /// [`SetupError`], with every fault of the file and of its process groups.
     pub fn load(path: &Path) -> Result<Self, SetupError> {
         let (config, mut faults) = parse(path)?;
+        let event_rules = compile_events(&config, &mut faults);
         match compile(&config, &mut faults) {
-            Some(rules) if faults.is_empty() => Ok(Self::new(path, config, rules)),
+            Some(rules) if faults.is_empty() => Ok(Self::new(path, config, rules, event_rules)),
             _ => Err(SetupError::Faults { path: path.to_owned(), faults: in_order(faults) }),
         }
     }
@@ -98,6 +102,7 @@ impl Setup {
         environment: Environment<'_>,
     ) -> Result<(Self, Export), SetupError> {
         let (config, mut faults) = parse(path)?;
+        let event_rules = compile_events(&config, &mut faults);
         let rules = compile(&config, &mut faults);
         let mut note = |findings: Vec<Finding>| {
             for finding in findings {
@@ -109,7 +114,7 @@ impl Setup {
         let forward = forward::settings::Settings::resolve(&config.forward).map_err(&mut note).ok();
         match (rules, settings, forward) {
             (Some(rules), Some(settings), Some(forward)) if faults.is_empty() => {
-                let setup = Self::new(path, config, rules);
+                let setup = Self::new(path, config, rules, event_rules);
                 let host = host(&setup.proc, environment);
                 Ok((setup, Export { settings, host, forward }))
             }
@@ -117,10 +122,10 @@ impl Setup {
         }
     }
 
-    fn new(path: &Path, config: Config, rules: Rules) -> Self {
+    fn new(path: &Path, config: Config, rules: Rules, event_rules: Vec<follow::Rule>) -> Self {
         let proc = ProcFs::new(config.paths.proc.clone());
         let own_pid = proc.own_pid().unwrap_or_else(std::process::id);
-        Self { path: path.to_owned(), config, rules, proc, own_pid }
+        Self { path: path.to_owned(), config, rules, event_rules, proc, own_pid }
     }
 }
 
@@ -144,6 +149,23 @@ fn compile(config: &Config, faults: &mut Vec<Fault>) -> Option<Rules> {
             None
         }
     }
+}
+
+fn compile_events(config: &Config, faults: &mut Vec<Fault>) -> Vec<follow::Rule> {
+    let mut rules = Vec::new();
+    for (index, log) in config.events.iter().enumerate() {
+        match follow::Rule::new(&log.pattern) {
+            Ok(rule) => rules.push(rule),
+            Err(found) => {
+                let fault = config.locate(&format!("events[{index}].pattern"), found.to_string());
+                // A missing one is said already.
+                if faults.iter().all(|known| known.key != fault.key) {
+                    faults.push(fault);
+                }
+            }
+        }
+    }
+    rules
 }
 
 fn in_order(mut faults: Vec<Fault>) -> Vec<Fault> {

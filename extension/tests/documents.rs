@@ -15,7 +15,7 @@ use warpgauge::groups::Rules;
 use warpgauge::measurements::UNKNOWN_ID;
 use warpgauge::measurements::folder::Refusal;
 use warpgauge::spool::Excess;
-use warpgauge::{containers, metrics, skips::Skips};
+use warpgauge::{containers, event_logs, event_metrics, follow, metrics, skips::Skips};
 use warpgauge_wire::LineFault;
 
 fn project(path: &str) -> PathBuf {
@@ -39,9 +39,12 @@ fn every_reason_is_documented() {
     let refused = of_lines.chain(Refusal::ALL.map(Refusal::reason)).chain(of_containers);
     let lost =
         ["pid_not_listed", Excess::Full.reason(), Excess::TooOld.reason(), "partial", "refused"];
-    for (document, reasons) in
-        [("docs/communication.md", refused.collect::<Vec<_>>()), ("docs/metrics.md", lost.to_vec())]
-    {
+    let of_events = event_metrics::Refusal::ALL.map(event_metrics::Refusal::reason).into_iter();
+    let of_events = of_events.chain(event_logs::REASONS).chain(follow::REASONS);
+    for (document, reasons) in [
+        ("docs/communication.md", refused.collect::<Vec<_>>()),
+        ("docs/metrics.md", lost.into_iter().chain(of_events).collect()),
+    ] {
         for reason in reasons {
             assert!(text(document).contains(&format!("`{reason}`")), "{document}: {reason}");
         }
@@ -68,7 +71,7 @@ fn every_commented_key_of_the_example_is_one_that_the_program_knows() {
             && key.chars().all(|letter| {
                 letter.is_ascii_lowercase() || letter == '_' || letter.is_ascii_uppercase()
             });
-        if !is_key && !commented.starts_with("[export.headers]") {
+        if !is_key && !commented.starts_with("[export.headers]") && commented != "[[events]]" {
             continue;
         }
         let mut changed = lines.clone();
@@ -79,6 +82,17 @@ fn every_commented_key_of_the_example_is_one_that_the_program_knows() {
             let header = changed.iter().position(|line| *line == "# [export.headers]").unwrap();
             if let Some(line) = changed.get_mut(header) {
                 *line = "[export.headers]";
+            }
+        }
+        // The keys of an optional table come with it, and it with those that it needs.
+        let of_events = ["[[events]]", "pattern", "format", "group", "kernels"];
+        if of_events.contains(&key) {
+            for line in &mut changed {
+                let commented = line.strip_prefix("# ").unwrap_or_default();
+                let needed = ["[[events]]", "pattern = ", "format = "];
+                if needed.iter().any(|needed| commented.starts_with(needed)) {
+                    *line = commented;
+                }
             }
         }
         let (_, faults) = Config::parse(&changed.join("\n"));

@@ -8,7 +8,7 @@ use super::columns::Columns;
 use super::printable::printable;
 use super::screen::{Screen, write_json};
 use crate::pass;
-use crate::report::{Exit, Forwarding, Refused, Report, Row};
+use crate::report::{EventReport, Exit, Forwarding, Refused, Report, Row};
 use crate::setup::{Export, Setup};
 
 pub(super) fn run(
@@ -55,6 +55,15 @@ fn write(out: &mut dyn Write, report: &Report, dry_run: bool, screen: &Screen) -
             "refused    {} x {}, the first: {}",
             refused.count, refused.reason, refused.example
         )?;
+    }
+    if let Some(EventReport { lines, skipped, failure }) = &report.events {
+        writeln!(out, "followed   {lines} lines of event logs")?;
+        for Refused { reason, count, example } in skipped {
+            writeln!(out, "skipped    {count} x {reason}, the first: {}", printable(example))?;
+        }
+        if let Some(failure) = failure {
+            writeln!(out, "to mend    {}", printable(failure))?;
+        }
     }
     if report.unattributed > 0 {
         writeln!(

@@ -18,6 +18,10 @@ const VERSION: u32 = 1;
 /// How long a content that is nowhere to be found is remembered: its disk may come back.
 const MEMORY_NS: u64 = 7 * 24 * 3_600 * 1_000_000_000;
 
+/// How long a content may be nowhere to be found before what was not read of it is told of: it may be
+/// between two names.
+const PATIENCE_NS: u64 = 3_600 * 1_000_000_000;
+
 /// Most contents that are remembered though they are nowhere to be found.
 const MOST_MISSING: usize = 10_000;
 
@@ -188,6 +192,14 @@ impl Cursors {
     /// Forgets what has not begun, and what is missing for too long. What was not read to its end
     /// before it went is told of.
     pub(super) fn forget(&mut self, now_ns: u64) {
+        for cursor in self.of.values() {
+            let is_gone = |since_ns| now_ns.saturating_sub(since_ns) > PATIENCE_NS;
+            if cursor.drained.is_none() && cursor.missing_since_ns.is_some_and(is_gone) {
+                let Cursor { path, offset, .. } = cursor;
+                let what = format!("{}: what came behind byte {offset}", path.display());
+                self.refused.note("gone_unread", what);
+            }
+        }
         let mut missing: Vec<_> = self
             .of
             .iter()
