@@ -10,4 +10,6 @@
 
 mod hostile;
 mod log;
+#[path = "../support/rotated_log.rs"]
+mod rotated_log;
 mod rotation;

@@ -75,7 +75,7 @@ fn play(rotation: Rotation, steps: &[Step]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
     fn each_line_comes_once_however_the_log_is_rotated(
         rotation in prop::sample::select(&Rotation::ALL[..]), steps in steps(),
