@@ -262,8 +262,7 @@ impl Report {
         let Delivery { rejected_points, refused_points, dropped_points, .. } = &self.delivery;
         let Delivery { waiting_requests, misconfigured, .. } = &self.delivery;
         let forwarding = self.forwarding.as_ref();
-        let of_forwarding =
-            |question: fn(&Forwarding) -> bool| forwarding.is_some_and(|one| question(one));
+        let of_forwarding = |question: fn(&Forwarding) -> bool| forwarding.is_some_and(question);
         if *refused_points > 0 {
             Exit::Refused
         } else if *rejected_points > 0 || of_forwarding(|one| !one.refused.is_empty()) {
