@@ -10,6 +10,7 @@ pub mod containers;
 pub mod control;
 pub mod event_logs;
 pub mod event_metrics;
+pub mod events;
 pub mod follow;
 pub mod forward;
 pub mod groups;

@@ -67,6 +67,12 @@ impl Reader {
         }
     }
 
+    /// Whether that line, the last one read, waits for its dictionary: what it tells comes later.
+    #[must_use]
+    pub fn waits(&self, line: u64) -> bool {
+        self.waiting.ends_with(line)
+    }
+
     /// Names what never got its dictionary. Call it when the log has ended.
     pub fn end(&mut self, sink: &mut dyn Sink) {
         for waiting in self.waiting.drain() {
@@ -118,9 +124,7 @@ impl Reader {
     ) -> Result<(), Finding> {
         let name = source.session.as_deref().unwrap_or_default();
         let session = session(&mut self.sessions, number, name)?;
-        if source.pid.is_some() && session.source.pid.is_none() {
-            session.source = source.clone().into_owned();
-        }
+        session.learn(&source);
         if !session.is_new_bound(&what) {
             return Ok(());
         }
@@ -204,15 +208,15 @@ impl Reader {
         let rows = batch.cells.chunks_exact(batch.columns.len().max(1));
         let mut unexplained =
             rows.clone().filter_map(|row| layout.unexplained(row, &session.dictionaries));
-        if patience == Patience::Waits {
-            if let Some(id) = unexplained.next() {
-                let session = batch.session.to_string();
-                let waiting = Waiting { line: number, of, session, text: text.to_owned(), id };
-                for crowded_out in self.waiting.push(waiting) {
-                    self.again(&crowded_out, Patience::IsOver, sink);
-                }
-                return Ok(());
+        if patience == Patience::Waits
+            && let Some(id) = unexplained.next()
+        {
+            let session = batch.session.to_string();
+            let waiting = Waiting { line: number, of, session, text: text.to_owned(), id };
+            for crowded_out in self.waiting.push(waiting) {
+                self.again(&crowded_out, Patience::IsOver, sink);
             }
+            return Ok(());
         }
         let mut faults = BTreeSet::new();
         for row in rows {
