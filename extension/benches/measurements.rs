@@ -50,7 +50,7 @@ use warpgauge::measurements::manifest::{self, StillThere};
 use warpgauge::measurements::{self, Limits, Request};
 use warpgauge::otlp::mapping::Window;
 use warpgauge::pass::unix_now_ns;
-use warpgauge::spool::{Commit, Spool};
+use warpgauge::spool::{After, Commit, Spool};
 
 /// The files are those of so many processes.
 const PROCESSES: usize = 200;
@@ -277,11 +277,11 @@ fn consume(place: &Path, expected_lines: u64) {
         chunks: &[],
         counted: &manifest::render([(&None, &claim.counted)]),
         refused: b"",
-        after: b"{}",
+        after: &[After { name: "after.json", content: b"{}" }],
         durability: Durability::PowerCut,
     };
     let entry = spool.commit(&commit).unwrap();
-    entry.apply_after(&place.join("state/carried.json")).unwrap();
+    entry.apply_after("after.json", &place.join("state/carried.json")).unwrap();
     let committed = Instant::now();
     assert_eq!((claim.read, claim.refused.total()), (expected_lines, 0));
     let left = manifest::remove(&folder, &claim.counted, measurements::workers(), false);
