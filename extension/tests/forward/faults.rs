@@ -207,7 +207,8 @@ fn what_was_taken_before_the_backend_went_away_is_not_sent_again() {
         let mut arrived: Vec<_> =
             backend.lines().concat().replace("}{", "}\n{").lines().map(str::to_owned).collect();
         let mut expected = events("init", 0..40);
-        (arrived.sort(), expected.sort());
+        arrived.sort();
+        expected.sort();
         assert_eq!(arrived, expected, "{batch}");
     }
 }
