@@ -4,6 +4,7 @@
 pub mod document;
 pub mod events;
 pub mod export;
+pub mod forward;
 pub mod process_group;
 pub mod quantity;
 
@@ -17,6 +18,7 @@ use warpgauge_wire::{Function, FunctionSet};
 use self::document::{Document, Fault, KeyLines, Section};
 use self::events::{DEFAULT_KERNELS, EventFormat, EventLog};
 use self::export::Export;
+use self::forward::Forward;
 use self::process_group::{Conditions, ProcessGroup};
 use self::quantity::{parse_duration, parse_size};
 
@@ -43,6 +45,8 @@ pub struct Config {
     pub metrics: Metrics,
     /// `[spool]`
     pub spool: SpoolLimits,
+    /// `[forward]`
+    pub forward: Forward,
     /// Where each key stands, for faults that are only found when a value is used.
     pub lines: KeyLines,
 }
@@ -165,6 +169,7 @@ fn read(root: &mut Section<'_, '_>) -> Config {
     let export = read_export(&mut root.section("export"));
     let metrics = read_metrics(&mut root.section("metrics"));
     let spool = read_spool(&mut root.section("spool"));
+    let forward = forward::read(&mut root.section("forward"));
     Config {
         monitored_pg_names,
         instrumentation_enabled,
@@ -175,6 +180,7 @@ fn read(root: &mut Section<'_, '_>) -> Config {
         export,
         metrics,
         spool,
+        forward,
         lines: KeyLines::new(),
     }
 }

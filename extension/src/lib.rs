@@ -12,6 +12,7 @@ pub mod event_logs;
 pub mod event_metrics;
 pub mod events;
 pub mod follow;
+pub mod forward;
 pub mod groups;
 pub mod health;
 pub mod instrument_health;

@@ -268,6 +268,51 @@ pub const REJECTED_POINTS: Metric = Metric {
     attributes: &["reason"],
 };
 
+/// Lines of event logs that a backend has taken.
+pub const FORWARDED_LINES: Metric = Metric {
+    name: "warpgauge.forward.lines",
+    unit: "{line}",
+    kind: Kind::MonotonicSum,
+    description: "Lines of event logs that the backend has taken",
+    attributes: &[],
+};
+
+/// What bringing them there took.
+pub const FORWARDED_BYTES: Metric = Metric {
+    name: "warpgauge.forward.size",
+    unit: "By",
+    kind: Kind::MonotonicSum,
+    description: "Request bodies, as they travelled, in which the backend has taken lines of event logs",
+    attributes: &[],
+};
+
+/// Lines that were set aside, by reason.
+pub const FORWARD_REFUSED: Metric = Metric {
+    name: "warpgauge.forward.refused",
+    unit: "{line}",
+    kind: Kind::MonotonicSum,
+    description: "Lines of event logs that lie among the dead letters",
+    attributes: &["reason"],
+};
+
+/// Requests that were sent once more.
+pub const FORWARD_RETRIES: Metric = Metric {
+    name: "warpgauge.forward.retries",
+    unit: "{request}",
+    kind: Kind::MonotonicSum,
+    description: "Requests with lines of event logs that were sent once more",
+    attributes: &[],
+};
+
+/// Logs that are not read, by reason.
+pub const FORWARD_UNREAD: Metric = Metric {
+    name: "warpgauge.forward.unread",
+    unit: "{file}",
+    kind: Kind::MonotonicSum,
+    description: "Event logs that are not read, each counted when it is first met",
+    attributes: &["reason"],
+};
+
 /// What waits for its acknowledgement.
 pub const SPOOL_SIZE: Metric = Metric {
     name: "warpgauge.spool.size",
@@ -314,7 +359,7 @@ pub const PROCESSES: Metric = Metric {
 };
 
 /// Every metric, in the order of the documentation.
-pub const CATALOGUE: [Metric; 31] = [
+pub const CATALOGUE: [Metric; 36] = [
     INSTRUCTIONS,
     LAUNCHES,
     OCCUPANCY,
@@ -341,6 +386,11 @@ pub const CATALOGUE: [Metric; 31] = [
     DROPPED_POINTS,
     REJECTED_POINTS,
     HEALTH_FILES_REMOVED,
+    FORWARDED_LINES,
+    FORWARDED_BYTES,
+    FORWARD_REFUSED,
+    FORWARD_RETRIES,
+    FORWARD_UNREAD,
     SPOOL_SIZE,
     SPOOL_AGE,
     RUN_DURATION,

@@ -9,15 +9,15 @@ pub mod attribute_list;
 pub mod chunks;
 pub mod credentials;
 pub mod cumulative;
-mod diagnosis;
+pub(crate) mod diagnosis;
 pub mod endpoint;
 pub mod event_mapping;
 mod file;
 mod grpc;
-mod http;
+pub(crate) mod http;
 mod json;
 pub mod mapping;
-mod network;
+pub(crate) mod network;
 pub mod resource;
 mod rpc_status;
 pub mod sender;
@@ -25,4 +25,4 @@ pub mod settings;
 pub mod tls;
 
 /// How requests name their sender (`User-Agent`).
-const PRODUCT: &str = concat!("warpgauge/", env!("CARGO_PKG_VERSION"));
+pub(crate) const PRODUCT: &str = concat!("warpgauge/", env!("CARGO_PKG_VERSION"));

@@ -4,12 +4,14 @@
 //! lock -> finish what a killed pass left -> resolve groups -> listing, runtime configuration
 //!      -> read measurement files, event logs -> aggregate -> commit to the spool
 //!      -> remove the files -> send, oldest first -> forget what was acknowledged
+//!      -> forward event logs
 //! ```
 
 mod container_plan;
 mod deliver;
 mod events;
 pub mod folders;
+mod forward_logs;
 mod places;
 mod plan;
 
@@ -43,6 +45,10 @@ use crate::setup::{Export, Setup};
 use crate::spool::rejected::Rejected;
 use crate::spool::{After, Commit, Entry, Spool};
 
+/// The most that a pass takes, whatever it is left to do. The next one begins after a minute, and
+/// `warpgauge.service` ends this one after 55 seconds.
+const LENGTH: Duration = Duration::from_secs(50);
+
 /// A clock that was set back by more than this is not waited for: windows begin anew.
 const PATIENCE_WITH_THE_CLOCK: Duration = Duration::from_secs(10 * 60);
 
@@ -57,7 +63,7 @@ const AFTER: &str = "after.json";
 pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     let started = Instant::now();
     let Paths { state, measurements, containers, .. } = &setup.config.paths;
-    folders::make(&setup.config.paths)?;
+    folders::make(&setup.config)?;
     folders::make_for_events(&setup.config)?;
     let _lock = Lock::take(state)?;
     let (spool, rejected) = (Spool::open(state)?, Rejected::open(state)?);
@@ -79,8 +85,8 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     let claim = &claimed.sum;
     claim.refused.log("refused");
     claim.left.log("left for a later pass");
-    let events = events::read(setup, now_ns);
     let health_files_removed = places.remove_health_files(&listing, &setup.proc, now_ns);
+    let events = events::read(setup, now_ns);
 
     begin_anew_if_the_clock_was_set_back(&mut carried, now_ns);
     let window = window_after(carried.window_end_ns, claim.oldest_ns, now_ns);
@@ -96,10 +102,10 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
         spool_bytes: waiting.iter().map(|request| request.size).sum(),
         spool_age: waiting.first().map_or(Duration::ZERO, |oldest| oldest.age(now_ns)),
         processes: runtime_config.listed,
+        health_files_removed,
         events: events
             .is_read
             .then_some(EventHealth { lines: events.lines, skipped: &events.skipped }),
-        health_files_removed,
     };
     resources.push(health::collect(&health, export.host.extension(), window)?);
     if export.settings.temporality == Temporality::Cumulative {
@@ -112,6 +118,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     commit(&spool, places, state, &mut carried, what, resources, window)?;
 
     let delivery = deliver::deliver(setup, export, &spool, &rejected, &mut carried)?;
+    let forwarding = forward_logs::forward_logs(setup, export, &mut carried, started + LENGTH);
     let duration = started.elapsed();
     carried.last_duration_ns = u64::try_from(duration.as_nanos()).ok();
     if delivery.is_complete() {
@@ -120,7 +127,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     carried.store(state, carried.durability())?;
     let rows = rows(claim, &listing);
     let report = Report::new(rows, measured(claim), runtime_config, delivery, duration);
-    Ok(report.with_events(events.report()))
+    Ok(Report { forwarding, ..report.with_events(events.report()) })
 }
 
 /// What a pass would do now; changes nothing and takes no lock.
@@ -307,6 +314,7 @@ fn commit(
     };
     carried.window_end_ns = Some(window.end_ns);
     carried.owed.clear();
+    carried.forwarded = Default::default();
     let older = spool.entries()?;
     let still_standing =
         still_there.iter().map(|(folder, files)| (folder, files.iter().collect::<Vec<_>>()));

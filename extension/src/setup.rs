@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use crate::config::Config;
 use crate::config::document::Fault;
 use crate::follow;
+use crate::forward;
 use crate::groups::Rules;
 use crate::otlp::attribute_list;
 use crate::otlp::resource::Host;
-use crate::otlp::settings::Settings;
+use crate::otlp::settings::{Finding, Settings};
 use crate::procfs::ProcFs;
 
 /// Looks an environment variable up; a parameter, so that every test owns its world.
@@ -40,6 +41,8 @@ pub struct Export {
     pub settings: Settings,
     /// Who speaks.
     pub host: Host,
+    /// Where event logs go; `None` where they go nowhere.
+    pub forward: Option<forward::settings::Settings>,
 }
 
 /// Why a command cannot start.
@@ -101,21 +104,19 @@ impl Setup {
         let (config, mut faults) = parse(path)?;
         let event_rules = compile_events(&config, &mut faults);
         let rules = compile(&config, &mut faults);
-        let settings = match Settings::resolve(&config.export, environment) {
-            Ok(settings) => Some(settings),
-            Err(findings) => {
-                for finding in findings {
-                    let message = format!("{}; {}", finding.problem, finding.remedy);
-                    faults.push(config.locate(&finding.key, message));
-                }
-                None
+        let mut note = |findings: Vec<Finding>| {
+            for finding in findings {
+                let message = format!("{}; {}", finding.problem, finding.remedy);
+                faults.push(config.locate(&finding.key, message));
             }
         };
-        match (rules, settings) {
-            (Some(rules), Some(settings)) if faults.is_empty() => {
+        let settings = Settings::resolve(&config.export, environment).map_err(&mut note).ok();
+        let forward = forward::settings::Settings::resolve(&config.forward).map_err(&mut note).ok();
+        match (rules, settings, forward) {
+            (Some(rules), Some(settings), Some(forward)) if faults.is_empty() => {
                 let setup = Self::new(path, config, rules, event_rules);
                 let host = host(&setup.proc, environment);
-                Ok((setup, Export { settings, host }))
+                Ok((setup, Export { settings, host, forward }))
             }
             _ => Err(SetupError::Faults { path: path.to_owned(), faults: in_order(faults) }),
         }

@@ -11,11 +11,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use warpgauge::config::Config;
+use warpgauge::config::forward::Forward;
+use warpgauge::forward::line::Unpostable;
 use warpgauge::groups::Rules;
 use warpgauge::measurements::UNKNOWN_ID;
 use warpgauge::measurements::folder::Refusal;
 use warpgauge::spool::Excess;
-use warpgauge::{containers, event_logs, event_metrics, follow, metrics, skips::Skips};
+use warpgauge::{containers, event_logs, event_metrics, follow, forward, metrics, skips::Skips};
 use warpgauge_wire::LineFault;
 
 fn project(path: &str) -> PathBuf {
@@ -41,9 +43,11 @@ fn every_reason_is_documented() {
         ["pid_not_listed", Excess::Full.reason(), Excess::TooOld.reason(), "partial", "refused"];
     let of_events = event_metrics::Refusal::ALL.map(event_metrics::Refusal::reason).into_iter();
     let of_events = of_events.chain(event_logs::REASONS).chain(follow::REASONS);
+    let of_forwarding = || Unpostable::REASONS.into_iter().chain([forward::REFUSED]);
     for (document, reasons) in [
         ("docs/communication.md", refused.collect::<Vec<_>>()),
-        ("docs/metrics.md", lost.into_iter().chain(of_events).collect()),
+        ("docs/metrics.md", lost.into_iter().chain(of_events).chain(of_forwarding()).collect()),
+        ("docs/formats/forwarding.md", of_forwarding().collect()),
     ] {
         for reason in reasons {
             assert!(text(document).contains(&format!("`{reason}`")), "{document}: {reason}");
@@ -124,4 +128,15 @@ fn a_commented_default_of_the_example_is_the_default() {
     let (_, after) = example.split_once("\n[metrics]").unwrap();
     let after = uncommented(&format!("[metrics]{after}"));
     assert_eq!((after.metrics, after.spool), (default.metrics, default.spool));
+    let without_default = Forward {
+        backend_url: None,
+        logs: Vec::new(),
+        token: None,
+        batch_bytes: None,
+        ca_file: None,
+        client_certificate_file: None,
+        client_key_file: None,
+        ..after.forward
+    };
+    assert_eq!(without_default, default.forward);
 }

@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// Which modules each module may use. A module stands below all that it uses, so the table has no
 /// circle. Those that may see everything come last.
-const LAYERS: [(&str, &[&str]); 22] = [
+const LAYERS: [(&str, &[&str]); 23] = [
     // The model, and what needs nothing of ours.
     ("aggregate", &[]),
     ("atomic_file", &[]),
@@ -38,9 +38,10 @@ const LAYERS: [(&str, &[&str]); 22] = [
     ("control", &["atomic_file"]),
     ("otlp", &["aggregate", "config", "event_metrics", "listing", "metrics"]),
     ("spool", &["atomic_file", "config", "otlp"]),
-    ("carried", &["atomic_file", "otlp"]),
+    ("forward", &["atomic_file", "config", "follow", "otlp", "skips"]),
+    ("carried", &["atomic_file", "forward", "otlp"]),
     ("health", &["carried", "metrics", "otlp", "skips"]),
-    ("report", &["aggregate", "control", "listing", "skips"]),
+    ("report", &["aggregate", "control", "forward", "listing", "skips"]),
 ];
 
 /// They put the others together, and nobody below may use them.

@@ -211,7 +211,7 @@ fn change(
     edit: impl FnOnce(&mut RuntimeConfig, &mut Listing),
 ) -> anyhow::Result<()> {
     let paths = &setup.config.paths;
-    folders::make(paths)?;
+    folders::make(&setup.config)?;
     let _lock = Lock::wait(&paths.state, PATIENCE)?;
     let (mut config, old) = target.load()?;
     let mut listing = Listing::load(&paths.state)?;
