@@ -262,7 +262,7 @@ fn spool(world: &World, window: Window, points: usize, bytes: usize) {
         chunks: &chunks::pack(resources.collect()),
         counted: b"",
         refused: b"",
-        after: b"{}",
+        after: &[],
         durability: Durability::ProcessDeath,
     };
     assert_eq!(commit.chunks.len(), 1);
