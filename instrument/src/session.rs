@@ -445,6 +445,7 @@ impl Session {
             windows: statistics.measured,
             windows_discarded: statistics.discarded,
             window_time_ns: u64::try_from(statistics.time.as_nanos()).unwrap_or(u64::MAX),
+            events: self.events.counts(),
             devices: self.seen.by_device.iter().map(|(device, n)| (*device, *n)).collect(),
         };
         // The measurements go to the same folder and say what is wrong with it.
