@@ -231,7 +231,7 @@ fn request() -> Option<Buffer> {
 
 fn deliver(buffer: Buffer) {
     let Some((_, completed)) = state().callbacks else { return };
-    let cut = if fault("activity-cut").is_some() { buffer.used.min(100) } else { 0 };
+    let cut = if fault("activity-cut").is_some() { buffer.used.min(150) } else { 0 };
     let address = ptr::with_exposed_provenance_mut(buffer.address);
     // SAFETY: the subscriber gave the function for such calls, and the buffer is its own.
     unsafe { completed(ptr::null_mut(), 0, address, buffer.size, buffer.used - cut) };
