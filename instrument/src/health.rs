@@ -34,6 +34,8 @@ pub struct Report {
     pub windows_discarded: u64,
     /// How long threads were held up, in nanoseconds.
     pub window_time_ns: u64,
+    /// Memory that the library costs, in bytes, where the system says it.
+    pub resident_bytes: Option<u64>,
     /// Events in the event log, and those that are not.
     pub events: EventCounts,
     /// Launches by device ordinal.
@@ -104,6 +106,8 @@ fn json(report: &Report, since_ns: u128, now_ns: u128) -> String {
         report.functions.iter().map(|function| quoted(function.name())).collect();
     let share =
         report.launches_measured_share.map_or_else(|| "null".to_owned(), |share| share.to_string());
+    let resident =
+        report.resident_bytes.map_or_else(|| "null".to_owned(), |bytes| bytes.to_string());
     let devices: Vec<String> = report
         .devices
         .iter()
@@ -119,7 +123,8 @@ fn json(report: &Report, since_ns: u128, now_ns: u128) -> String {
          \"launches_seen\":{launches_seen},\"launches_measured_share\":{share},\
          \"launches_dropped\":{launches_dropped},\"windows\":{windows},\
          \"windows_discarded\":{windows_discarded},\"window_time_ns\":{window_time_ns},\
-         \"events_written\":{written},\"events_lost\":{lost},\"devices\":[{devices}]}}\n"
+         \"resident_bytes\":{resident},\"events_written\":{written},\"events_lost\":{lost},\
+         \"devices\":[{devices}]}}\n"
     )
 }
 
@@ -157,6 +162,7 @@ mod tests {
             windows: 7,
             windows_discarded: 1,
             window_time_ns: 41_000_000,
+            resident_bytes: Some(118_000_000),
             events: EventCounts { written: 120_000, lost: 3 },
             devices: vec![(0, 100_000), (1, 20_000)],
         }
@@ -170,7 +176,8 @@ mod tests {
              \"updated_ns\":6,\"functions\":[\"instructions\",\"occupancy\"],\
              \"launches_seen\":120000,\"launches_measured_share\":0.98,\"launches_dropped\":0,\
              \"windows\":7,\"windows_discarded\":1,\"window_time_ns\":41000000,\
-             \"events_written\":120000,\"events_lost\":3,\"devices\":[{{\"ordinal\":0,\"launches\":100000}},\
+             \"resident_bytes\":118000000,\"events_written\":120000,\"events_lost\":3,\
+             \"devices\":[{{\"ordinal\":0,\"launches\":100000}},\
              {{\"ordinal\":1,\"launches\":20000}}]}}\n"
         );
         assert_eq!(json(&report(), 5, 6), expected);

@@ -42,6 +42,7 @@ pub mod names;
 pub mod observer;
 pub mod probes;
 pub mod publisher;
+pub mod resident;
 pub mod sampler;
 pub mod sampling;
 pub mod scopes;

@@ -32,6 +32,9 @@ pub(crate) struct Arguments {
     /// Add a conditional node, in mode graph
     #[arg(long)]
     pub(crate) conditional: bool,
+    /// Say that a node of the executable graph is changed, in mode graph with the stand-in
+    #[arg(long)]
+    pub(crate) change: bool,
     /// Devices to launch on, in mode devices
     #[arg(long, default_value_t = 1)]
     pub(crate) devices: i32,
