@@ -26,10 +26,8 @@ extern "C" {
 
 #define WARPGAUGE_VERSION 1u
 
-/* What the library exports. One in each program and each shared object, however many files of it
- * include this. */
-struct warpgauge_functions {
-    int state; /* 0: not asked yet, 1: there is none, 2: found */
+/* What the library exports. */
+struct warpgauge_functions_ {
     void (*scope_begin)(const char *name);
     void (*scope_end)(void);
     void (*mark)(const char *name);
@@ -37,7 +35,10 @@ struct warpgauge_functions {
     void (*range_end)(uint64_t number);
 };
 
-__attribute__((weak, visibility("hidden"))) struct warpgauge_functions warpgauge_functions;
+/* One of each in a program or shared object, however many files of it include this. */
+__attribute__((weak, visibility("hidden"))) struct warpgauge_functions_ warpgauge_none_;
+/* NULL: not asked yet. */
+__attribute__((weak, visibility("hidden"))) struct warpgauge_functions_ *warpgauge_found_;
 
 static inline void *warpgauge_open_(const char *variable)
 {
@@ -49,11 +50,19 @@ static inline void *warpgauge_open_(const char *variable)
     return dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 }
 
-/* Finds the library, once. Two threads that come first together find the same. */
-__attribute__((noinline, unused)) static int warpgauge_find_(void)
+/* Puts a function where `place` points to. */
+static inline int warpgauge_symbol_(void *library, const char *name, void *place)
 {
-    struct warpgauge_functions *to = &warpgauge_functions;
-    int state = 1;
+    void *symbol = dlsym(library, name);
+    memcpy(place, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+/* Finds the library, once. */
+__attribute__((noinline, unused)) static struct warpgauge_functions_ *warpgauge_find_(void)
+{
+    struct warpgauge_functions_ *found = NULL;
+    struct warpgauge_functions_ *before = NULL;
     int (*attach)(uint32_t) = NULL;
     void *library = dlopen("libwarpgauge_instrument.so", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
     if (library == NULL) {
@@ -62,66 +71,89 @@ __attribute__((noinline, unused)) static int warpgauge_find_(void)
     if (library == NULL) {
         library = warpgauge_open_("NVTX_INJECTION64_PATH");
     }
-    if (library != NULL) {
-        /* POSIX promises that a pointer from dlsym() holds a function; C does not. */
-        *(void **)&attach = dlsym(library, "warpgauge_attach");
-        if (attach != NULL && attach(WARPGAUGE_VERSION)) {
-            *(void **)&to->scope_begin = dlsym(library, "warpgauge_scope_begin");
-            *(void **)&to->scope_end = dlsym(library, "warpgauge_scope_end");
-            *(void **)&to->mark = dlsym(library, "warpgauge_mark");
-            *(void **)&to->range_begin = dlsym(library, "warpgauge_range_begin");
-            *(void **)&to->range_end = dlsym(library, "warpgauge_range_end");
-            state = to->scope_begin && to->scope_end && to->mark && to->range_begin
-                            && to->range_end
-                        ? 2
-                        : 1;
-        }
+    if (library != NULL && warpgauge_symbol_(library, "warpgauge_attach", &attach)
+        && attach(WARPGAUGE_VERSION)) {
+        found = (struct warpgauge_functions_ *)calloc(1, sizeof *found);
     }
-    __atomic_store_n(&to->state, state, __ATOMIC_RELEASE);
-    return state == 2;
+    if (found != NULL
+        && !(warpgauge_symbol_(library, "warpgauge_scope_begin", &found->scope_begin)
+             && warpgauge_symbol_(library, "warpgauge_scope_end", &found->scope_end)
+             && warpgauge_symbol_(library, "warpgauge_mark", &found->mark)
+             && warpgauge_symbol_(library, "warpgauge_range_begin", &found->range_begin)
+             && warpgauge_symbol_(library, "warpgauge_range_end", &found->range_end))) {
+        free(found);
+        found = NULL;
+    }
+    if (found == NULL) {
+        found = &warpgauge_none_;
+    }
+    /* Another thread may have come first; then its answer stands. */
+    if (!__atomic_compare_exchange_n(&warpgauge_found_, &before, found, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE)) {
+        if (found != &warpgauge_none_) {
+            free(found);
+        }
+        found = before;
+    }
+    return found;
 }
 
-static inline int warpgauge_is_there_(void)
+/* The functions; NULL where the process has no such library. */
+static inline struct warpgauge_functions_ *warpgauge_functions_(void)
 {
-    int state = __atomic_load_n(&warpgauge_functions.state, __ATOMIC_ACQUIRE);
-    return __builtin_expect(state == 1, 1) ? 0 : state == 2 || warpgauge_find_();
+    struct warpgauge_functions_ *found = __atomic_load_n(&warpgauge_found_, __ATOMIC_ACQUIRE);
+    if (found == NULL) {
+        found = warpgauge_find_();
+    }
+    return found == &warpgauge_none_ ? NULL : found;
+}
+
+/* Whether the process has the library. Whether it writes a log is the settings' matter. */
+static inline int warpgauge_is_there(void)
+{
+    return warpgauge_functions_() != NULL;
 }
 
 /* Begins a scope on this thread. Scopes of a thread lie within each other. */
 static inline void warpgauge_scope_begin(const char *name)
 {
-    if (warpgauge_is_there_()) {
-        warpgauge_functions.scope_begin(name);
+    struct warpgauge_functions_ *functions = warpgauge_functions_();
+    if (functions != NULL) {
+        functions->scope_begin(name);
     }
 }
 
 /* Ends the last scope that was begun on this thread. */
 static inline void warpgauge_scope_end(void)
 {
-    if (warpgauge_is_there_()) {
-        warpgauge_functions.scope_end();
+    struct warpgauge_functions_ *functions = warpgauge_functions_();
+    if (functions != NULL) {
+        functions->scope_end();
     }
 }
 
 /* Marks a point in time. */
 static inline void warpgauge_mark(const char *name)
 {
-    if (warpgauge_is_there_()) {
-        warpgauge_functions.mark(name);
+    struct warpgauge_functions_ *functions = warpgauge_functions_();
+    if (functions != NULL) {
+        functions->mark(name);
     }
 }
 
 /* Begins a range that any thread may end, by the number that this gives: 0 where nobody listens. */
 static inline uint64_t warpgauge_range_begin(const char *name)
 {
-    return warpgauge_is_there_() ? warpgauge_functions.range_begin(name) : 0;
+    struct warpgauge_functions_ *functions = warpgauge_functions_();
+    return functions == NULL ? 0 : functions->range_begin(name);
 }
 
 /* Ends a range; 0 is no range, and nothing happens. */
 static inline void warpgauge_range_end(uint64_t number)
 {
-    if (number != 0 && warpgauge_is_there_()) {
-        warpgauge_functions.range_end(number);
+    struct warpgauge_functions_ *functions = number == 0 ? NULL : warpgauge_functions_();
+    if (functions != NULL) {
+        functions->range_end(number);
     }
 }
 
