@@ -12,6 +12,7 @@ use warpgauge_wire::FunctionSet;
 use crate::control::{Control, Look};
 use crate::cupti::{Cupti, CuptiError, Subscription};
 use crate::driver::{Driver, DriverError};
+use crate::events::EventLog;
 use crate::graphs::Unseen;
 use crate::guard;
 use crate::health::{Health, Report};
@@ -60,6 +61,7 @@ pub struct Session {
     sampling: Sampling,
     kernels: Kernels,
     health: Health,
+    events: EventLog,
     /// What is listed, whether it can be followed or not.
     listed: FunctionSet,
     /// Why nothing is measured, where that is not the operator's wish.
@@ -115,6 +117,7 @@ impl Session {
             sampling: Sampling::new(&settings, now),
             kernels: Kernels::new(settings.mangled_names, now),
             health: Health::new(&settings.measurements_output_dir),
+            events: EventLog::new(settings.events.clone(), now),
             listed: FunctionSet::EMPTY,
             reason: None,
             seen: Seen::default(),
@@ -162,7 +165,9 @@ impl Session {
         }
         let next = self.next_poll.min(self.next_flush);
         let next = survey_interval.map_or(next, |_| next.min(self.next_survey));
-        next.saturating_duration_since(now)
+        let next = next.saturating_duration_since(now);
+        let events = self.events.step(now, self.cupti.as_ref(), &mut self.log);
+        events.map_or(next, |events| events.min(next))
     }
 
     /// Whether the process was taken off the list while a thread of it was in a window.
@@ -194,6 +199,9 @@ impl Session {
     }
 
     fn follow(&mut self, moment: Moment, now: Instant) {
+        if !self.listed.is_empty() {
+            self.events.begin(now, &mut self.log);
+        }
         let followed = match (self.listed.is_empty(), self.subscription.is_some()) {
             (true, false) => Ok(()),
             (true, true) => self.stop(now),
@@ -216,6 +224,7 @@ impl Session {
         }
         // Nothing is left to be given back.
         self.subscription = None;
+        self.events.forget_tracing();
         observer::window().abandon();
         self.survey(now);
         self.flush();
@@ -260,8 +269,8 @@ impl Session {
         self.log.say(format_args!("listed for {listed}: measuring through {file} ({version})"));
         self.reason = None;
         self.said.slot_taken = false;
-        self.sampling.list(self.listed);
-        self.unprepared = true;
+        self.events.trace(cupti, &mut self.log);
+        self.list_for_windows();
         self.next_survey = now;
         Ok(())
     }
@@ -272,9 +281,15 @@ impl Session {
         self.flush();
         observer::measure(self.listed, Driver::of_this_process()?);
         self.log.say_details(format_args!("listed for {}", self.listed));
-        self.sampling.list(self.listed);
-        self.unprepared = true;
+        self.list_for_windows();
         Ok(())
+    }
+
+    /// A kernel cannot be traced and patched at once: CUPTI refuses it or hangs.
+    fn list_for_windows(&mut self) {
+        let traced = self.events.excludes_windows();
+        self.sampling.list(if traced { FunctionSet::EMPTY } else { self.listed });
+        self.unprepared = !traced;
     }
 
     /// What CUPTI does here takes long and calls the driver, which is not ready inside `cuInit`: it
@@ -299,8 +314,10 @@ impl Session {
             return Ok(());
         }
         if let Some(subscription) = self.subscription.take().filter(|slot| slot.check().is_ok()) {
+            self.events.stop_tracing();
             subscription.give_back()?;
         }
+        self.events.pause(&mut self.log);
         LIFECYCLE.change(State::Measuring, State::Armed);
         self.survey(now);
         self.flush();
@@ -317,6 +334,7 @@ impl Session {
         if !matches!(LIFECYCLE.state(), State::Armed | State::Measuring) {
             return;
         }
+        self.events.stop_tracing();
         LIFECYCLE.disable();
         let is_shut = wait_for(PATIENCE_WITH_WINDOW, || observer::window().disarm());
         if let Some(subscription) = self.subscription.take() {
@@ -332,6 +350,7 @@ impl Session {
         self.reason = Some(why.to_owned());
         self.survey(Instant::now());
         self.flush();
+        self.events.pause(&mut self.log);
         self.report();
     }
 
@@ -390,6 +409,7 @@ impl Session {
     pub fn finish(&mut self) {
         self.survey(Instant::now());
         self.flush();
+        self.events.finish(self.seen.launches, &mut self.log);
         // Threads may have stacks of any size; that of the first one is large.
         let is_first_thread = gettid() == Pid::this();
         self.kernels.report(&self.sampling, is_first_thread, &mut self.log);

@@ -96,6 +96,13 @@ fn work() {
     }
 }
 
+/// Has our thread look at once; from any thread, which does not wait.
+pub fn wake() {
+    if let Some(worker) = WORKER.get() {
+        worker.unpark();
+    }
+}
+
 fn hold() -> MutexGuard<'static, Option<Session>> {
     SESSION.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -107,9 +114,7 @@ pub fn finish() {
         return;
     }
     LIFECYCLE.switch_off();
-    if let Some(worker) = WORKER.get() {
-        worker.unpark();
-    }
+    wake();
     let deadline = Instant::now() + PATIENCE_AT_EXIT;
     loop {
         match SESSION.try_lock() {
