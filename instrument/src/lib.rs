@@ -17,6 +17,7 @@
 //!
 //! It is a guest: no fault of its own may be seen by the host program ([`mod@guard`]).
 
+pub mod api;
 pub mod collective;
 pub mod contexts;
 pub mod control;
@@ -39,6 +40,7 @@ pub mod log;
 pub mod meter;
 pub mod mps;
 pub mod names;
+pub mod nvtx;
 pub mod observer;
 pub mod probes;
 pub mod publisher;

@@ -86,6 +86,10 @@ impl NameTable {
             let index = (tag as usize >> 1).wrapping_add(probe) % SLOTS;
             let Some(slot) = self.slots.get(index) else { break };
             let id = NameId(index as u32 + 1);
+            // Looking first keeps the line shared between the threads that know the name.
+            if slot.tag.load(Ordering::Acquire) == tag && self.is(slot, name) {
+                return id;
+            }
             match slot.tag.compare_exchange(0, tag, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
                     let Some(place) = self.store(name) else { break };
@@ -112,6 +116,13 @@ impl NameTable {
         }
         text.truncate(before + bytes);
         true
+    }
+
+    /// Whether a name has this number; none has.
+    #[must_use]
+    pub fn knows(&self, id: NameId) -> bool {
+        let slot = (id.0 as usize).checked_sub(1).and_then(|index| self.slots.get(index));
+        id == NameId::NONE || slot.is_some_and(|slot| place_of(slot).is_some())
     }
 
     /// How many names found no room, each time that one was noted.

@@ -21,7 +21,9 @@ use warpgauge_instrument::cupti::types::{
 use warpgauge_instrument::launch::Launch;
 use warpgauge_instrument::ledger::Ledger;
 use warpgauge_instrument::lifecycle::{LIFECYCLE, State};
+use warpgauge_instrument::names::NameId;
 use warpgauge_instrument::observer;
+use warpgauge_instrument::scopes::{self, Label};
 use warpgauge_wire::Function;
 
 /// The system's allocator, with a count for each thread.
@@ -220,4 +222,24 @@ fn recording_a_launch_allocates_nothing_known_or_new_fitting_or_not() {
         }
     }
     assert_eq!(ALLOCATIONS.get(), before);
+}
+
+#[test]
+fn a_scope_allocates_nothing_with_a_new_name_or_a_known_one() {
+    scopes::set_sink(|record| {
+        std::hint::black_box(record);
+    });
+    let before = ALLOCATIONS.get();
+    for round in 0..3 {
+        for number in 0..1000_u32 {
+            let name = scopes::intern(&number.to_le_bytes());
+            let label = Label { name, category: round, ..Label::default() };
+            assert_eq!(scopes::begin(label), Some(0));
+            scopes::mark(label);
+            scopes::end_range(scopes::begin_range(label));
+            assert_eq!(scopes::end(NameId::NONE), Some(0));
+        }
+    }
+    assert_eq!(ALLOCATIONS.get(), before);
+    scopes::switch_off();
 }

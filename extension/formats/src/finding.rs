@@ -35,7 +35,13 @@ impl Finding {
         found: impl AsRef<str>,
     ) -> Self {
         let (field, expected) = (field.into(), expected.into());
-        Self { line, severity: Severity::Refused, field, expected, found: shortened(found.as_ref()) }
+        Self {
+            line,
+            severity: Severity::Refused,
+            field,
+            expected,
+            found: shortened(found.as_ref()),
+        }
     }
 
     /// Something odd about a line that is taken all the same.
@@ -63,7 +69,8 @@ impl std::fmt::Display for Finding {
 /// At most 120 letters of a text, none of which steers a terminal.
 fn shortened(text: &str) -> String {
     const LONGEST: usize = 120;
-    let plain = |letter: char| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter };
+    let plain =
+        |letter: char| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter };
     let mut short: String = text.chars().take(LONGEST).map(plain).collect();
     if text.chars().nth(LONGEST).is_some() {
         short.push('…');

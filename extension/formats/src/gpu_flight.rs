@@ -25,7 +25,6 @@ mod session;
 mod session_lines;
 mod waiting;
 
-
 pub use columnar::{Channels, Columnar, Details};
 pub use fat_line::Fat;
 pub use reader::Reader;

@@ -96,7 +96,8 @@ impl Reader {
 
 fn read(text: &str) -> Result<GpumonLine<'_>, Finding> {
     let mut json = Json::new(text);
-    let fault = |fault: crate::json::Fault| Finding::refused(0, "", "a JSON object", fault.to_string());
+    let fault =
+        |fault: crate::json::Fault| Finding::refused(0, "", "a JSON object", fault.to_string());
     if json.peek().map_err(fault)? != crate::json::Kind::Object {
         return Err(Finding::refused(0, "", "a JSON object", text));
     }

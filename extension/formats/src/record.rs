@@ -184,7 +184,8 @@ fn list(reader: &mut Reader<'_>) -> json::Result<Option<Extents>> {
     reader.enter_array()?;
     while reader.next_item()? {
         match Whole::slot(reader)? {
-            Slot::Is(value) if !value.is_negative() => match (extents.get_mut(count), value.fits()) {
+            Slot::Is(value) if !value.is_negative() => match (extents.get_mut(count), value.fits())
+            {
                 (Some(place), Some(value)) => *place = value,
                 (_, fits) => beyond |= fits.is_none(),
             },
@@ -192,7 +193,11 @@ fn list(reader: &mut Reader<'_>) -> json::Result<Option<Extents>> {
         }
         count += 1;
     }
-    Ok((right && count == 3).then_some(if beyond { Extents::Beyond } else { Extents::List(extents) }))
+    Ok((right && count == 3).then_some(if beyond {
+        Extents::Beyond
+    } else {
+        Extents::List(extents)
+    }))
 }
 
 /// Reads `(64,1,1)`.

@@ -23,7 +23,6 @@ mod rows;
 mod stream;
 mod write;
 
-
 pub use read::{Tables, read};
 pub use rows::Table;
 pub use write::{Files, Writer};
@@ -58,6 +57,3 @@ pub enum Error {
         expected: &'static str,
     },
 }
-
-
-

@@ -6,7 +6,9 @@
 //!          2  payload                     2  bytes that there are
 //!          3  name | domain << 32         3  device
 //!          4  thread | category << 32     4  thread
-//!          5  kind | phase << 8 | kind of payload << 16 | depth << 32
+//!          5  kind | phase << 8 | kind of payload << 16 | flags << 24 | depth << 32
+//!          6  when it began, of an end; else the colour
+//! flags    1  it spans threads   2  it has a colour
 //! ```
 
 use crate::events::ring::Words;
@@ -61,8 +63,13 @@ impl Record {
                     SCOPE
                         | (scope.phase as u64) << 8
                         | payload_kind << 16
+                        | u64::from(scope.spans_threads) << 24
+                        | u64::from(scope.color.is_some()) << 25
                         | u64::from(scope.depth) << 32,
-                    0,
+                    match scope.phase {
+                        Phase::End => scope.begun_ns.cast_unsigned(),
+                        Phase::Begin | Phase::Mark => scope.color.unwrap_or(0).into(),
+                    },
                 ]
             }
             Self::Memory(memory) => [
@@ -80,17 +87,21 @@ impl Record {
     /// The record of these words; `None` where they are none.
     #[must_use]
     pub fn from_words(words: &Words) -> Option<Self> {
-        let [time, first, second, third, fourth, kind, _] = *words;
+        let [time, first, second, third, fourth, kind, last] = *words;
         let time_ns = time.cast_signed();
+        let phase = match kind >> 8 & 0xff {
+            0 => Phase::Begin,
+            1 => Phase::End,
+            _ => Phase::Mark,
+        };
         match kind & 0xff {
             SCOPE => Some(Self::Scope(ScopeRecord {
                 time_ns,
                 thread: low(fourth),
-                phase: match kind >> 8 & 0xff {
-                    0 => Phase::Begin,
-                    1 => Phase::End,
-                    _ => Phase::Mark,
-                },
+                phase,
+                begun_ns: if phase == Phase::End { last.cast_signed() } else { time_ns },
+                spans_threads: kind >> 24 & 1 != 0,
+                color: (kind >> 25 & 1 != 0).then_some(low(last)),
                 instance: first,
                 name: NameId::from_number(low(third)),
                 domain: NameId::from_number(high(third)),
@@ -153,10 +164,16 @@ mod tests {
                 (any::<i64>(), any::<u32>(), phase(), any::<u64>(), any::<u32>()),
             (domain, category, depth, payload) in
                 (any::<u32>(), any::<u32>(), any::<u16>(), payload()),
+            (began, color, spans_threads) in
+                (any::<i64>(), any::<Option<u32>>(), any::<bool>()),
         ) {
             let (name, domain) = (NameId::from_number(name), NameId::from_number(domain));
+            let ends = phase == Phase::End;
+            let begun_ns = if ends { began } else { time_ns };
+            let color = color.filter(|_| !ends);
             let record = Record::Scope(ScopeRecord {
-                time_ns, thread, phase, instance, name, domain, category, depth, payload,
+                time_ns, begun_ns, thread, phase, instance, name, domain, category, depth, payload,
+                color, spans_threads,
             });
             prop_assert_eq!(Record::from_words(&record.to_words()), Some(record));
         }

@@ -56,8 +56,12 @@ impl<'a> Batch<'a> {
             match key.as_ref() {
                 "type" | "version" => drop(json.skip()?),
                 "session_id" => session = Some(value(&mut json, "session_id", "a string")?),
-                "batch_id" => batch.number = Some(value(&mut json, "batch_id", "an integer of 64 bits")?),
-                "base_time_ns" => base = Some(value(&mut json, "base_time_ns", "an integer of 64 bits")?),
+                "batch_id" => {
+                    batch.number = Some(value(&mut json, "batch_id", "an integer of 64 bits")?)
+                }
+                "base_time_ns" => {
+                    base = Some(value(&mut json, "base_time_ns", "an integer of 64 bits")?)
+                }
                 "columns" => columns = Some(names(&mut json)?),
                 "rows" => {
                     batch.cells.clear();

@@ -12,7 +12,8 @@ use super::dictionary::Kind;
 use super::rows::Type;
 use super::session_lines::{self as lines, session_id};
 use crate::event::{
-    Copy, Device, Event, Host, Kernel, KernelDetails, Phase, Profile, Scope, Source, Start, System, What,
+    Copy, Device, Event, Host, Kernel, KernelDetails, Phase, Profile, Scope, Source, Start, System,
+    What,
 };
 use crate::interner::Interner;
 use crate::json::write;
@@ -128,11 +129,13 @@ struct Scopes {
     depth: i64,
 }
 
-const TYPES: [Type; 6] = [Type::Kernel, Type::Copy, Type::Scope, Type::Profile, Type::Host, Type::Device];
+const TYPES: [Type; 6] =
+    [Type::Kernel, Type::Copy, Type::Scope, Type::Profile, Type::Host, Type::Device];
 
 impl Session {
     fn new(id: &str) -> Self {
-        let texts = |kind| Texts { kind, interner: Interner::with_limit(DICTIONARY), explained: vec![] };
+        let texts =
+            |kind| Texts { kind, interner: Interner::with_limit(DICTIONARY), explained: vec![] };
         Self {
             id: id.to_owned(),
             start: None,
@@ -504,13 +507,23 @@ impl Writing<'_> {
         losses.count_some("system_sample.devices.pci_bus", device.pci_bus.as_ref());
         // With the total, free memory is told by what is used.
         let told = device.total_mib.zip(device.used_mib).map(|(total, used)| total - used);
-        losses.count_some("system_sample.devices.free_mib", device.free_mib.filter(|free| Some(*free) != told).as_ref());
+        losses.count_some(
+            "system_sample.devices.free_mib",
+            device.free_mib.filter(|free| Some(*free) != told).as_ref(),
+        );
         losses.count_some("system_sample.devices.clk_gfx_mhz", device.graphics_mhz.as_ref());
         losses.count_some("system_sample.devices.clk_mem_mhz", device.memory_mhz.as_ref());
         losses.count_some("system_sample.devices.throttle_pwr", device.throttled_by_power.as_ref());
-        losses.count_some("system_sample.devices.throttle_therm", device.throttled_by_heat.as_ref());
-        losses.count_some("system_sample.devices.pcie_rx_bw_bps", device.pcie_received_bytes_per_second.as_ref());
-        losses.count_some("system_sample.devices.pcie_tx_bw_bps", device.pcie_sent_bytes_per_second.as_ref());
+        losses
+            .count_some("system_sample.devices.throttle_therm", device.throttled_by_heat.as_ref());
+        losses.count_some(
+            "system_sample.devices.pcie_rx_bw_bps",
+            device.pcie_received_bytes_per_second.as_ref(),
+        );
+        losses.count_some(
+            "system_sample.devices.pcie_tx_bw_bps",
+            device.pcie_sent_bytes_per_second.as_ref(),
+        );
     }
 }
 

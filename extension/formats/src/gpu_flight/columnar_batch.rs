@@ -42,7 +42,8 @@ impl Rows {
             self.columns = mask(cells);
             self.base = time;
             self.names.clear();
-            self.names.extend(cells.iter().filter(|(_, cell)| cell.is_some()).map(|(name, _)| *name));
+            self.names
+                .extend(cells.iter().filter(|(_, cell)| cell.is_some()).map(|(name, _)| *name));
         }
         // Times of one batch lie hours apart at most; where they do not, the sum still comes out
         // right because the reader adds with the same wrap.
@@ -89,5 +90,8 @@ impl Rows {
 }
 
 fn mask(cells: &[Cell]) -> u32 {
-    cells.iter().enumerate().fold(0, |mask, (place, (_, cell))| mask | u32::from(cell.is_some()) << place)
+    cells
+        .iter()
+        .enumerate()
+        .fold(0, |mask, (place, (_, cell))| mask | u32::from(cell.is_some()) << place)
 }

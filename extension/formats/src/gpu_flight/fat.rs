@@ -9,7 +9,8 @@ use crate::record::{Extents, Slot, Unknown};
 use crate::time::Timestamp;
 
 /// Types that [`DeviceLine`] reads.
-pub(super) const DEVICE_TYPES: [&str; 4] = ["kernel_event", "kernel_detail", "memcpy_event", "profile_sample"];
+pub(super) const DEVICE_TYPES: [&str; 4] =
+    ["kernel_event", "kernel_detail", "memcpy_event", "profile_sample"];
 
 /// Types that [`SessionLine`] reads.
 pub(super) const SESSION_TYPES: [&str; 8] = [
@@ -193,9 +194,13 @@ impl<'a> SessionLine<'a> {
                 static_devices: self.static_devices(),
             }),
             "shutdown" => What::End(time),
-            "system_start" | "system_stop" => {
-                What::Sampling(Sampling { time, began: kind == "system_start", name, host, devices })
-            }
+            "system_start" | "system_stop" => What::Sampling(Sampling {
+                time,
+                began: kind == "system_start",
+                name,
+                host,
+                devices,
+            }),
             "system_sample" => What::System(System { time, name, host, devices }),
             _ => What::Scope(Scope {
                 phase: if kind == "scope_begin" { Phase::Begin } else { Phase::End },

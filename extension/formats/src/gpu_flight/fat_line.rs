@@ -3,9 +3,7 @@
 use super::Channel;
 use super::columnar::Channels;
 use super::fat::SAMPLE_KINDS;
-use super::session_lines::{
-    self as lines, open, some_extents, some_integer, some_text, state,
-};
+use super::session_lines::{self as lines, open, some_extents, some_integer, some_text, state};
 use crate::event::{Copy, Event, Kernel, Phase, Profile, Sampling, Scope, Source, System, What};
 use crate::json::write::Object;
 use crate::loss::Losses;

@@ -54,7 +54,8 @@ impl Reader {
         if text.trim_ascii().is_empty() {
             return;
         }
-        let fault = |fault: json::Fault| Finding::refused(number, "", "a JSON object", fault.to_string());
+        let fault =
+            |fault: json::Fault| Finding::refused(number, "", "a JSON object", fault.to_string());
         match type_of(text).map_err(fault) {
             Err(finding) => sink.finding(finding),
             Ok(None) => sink.finding(Finding::refused(number, "type", "a string", "nothing")),
@@ -73,14 +74,21 @@ impl Reader {
         }
     }
 
-    fn typed(&mut self, number: u64, kind: &str, text: &str, sink: &mut dyn Sink) -> Result<(), Finding> {
+    fn typed(
+        &mut self,
+        number: u64,
+        kind: &str,
+        text: &str,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Finding> {
         if let Some(of) = Type::named(kind) {
             return self.batch(number, of, text, sink);
         }
         if kind == "dictionary_update" {
             return self.dictionary(number, text, sink);
         }
-        let fault = |fault: json::Fault| Finding::refused(number, "", "a JSON object", fault.to_string());
+        let fault =
+            |fault: json::Fault| Finding::refused(number, "", "a JSON object", fault.to_string());
         let mut json = Json::new(text);
         let (source, what, unknown) = if DEVICE_TYPES.contains(&kind) {
             DeviceLine::read_record(&mut json).map_err(fault)?.event(kind)
@@ -92,7 +100,9 @@ impl Reader {
             sink.unknown(number, kind);
             return Ok(());
         }
-        .map_err(|missing| Finding::refused(number, missing.field, missing.expected, "nothing of that type"))?;
+        .map_err(|missing| {
+            Finding::refused(number, missing.field, missing.expected, "nothing of that type")
+        })?;
         json.end().map_err(fault)?;
         unknown.iter().for_each(|key| sink.unknown(number, &format!("{kind}.{key}")));
         self.single(number, source, what, sink)
@@ -145,18 +155,31 @@ impl Reader {
     fn again(&mut self, waiting: &Waiting, patience: Patience, sink: &mut dyn Sink) {
         // It was read without a fault when it came.
         let Ok(batch) = Batch::read(&waiting.text, std::mem::take(&mut self.cells)) else { return };
-        if let Err(finding) = self.rows(waiting.line, waiting.of, &waiting.text, batch, patience, sink) {
+        if let Err(finding) =
+            self.rows(waiting.line, waiting.of, &waiting.text, batch, patience, sink)
+        {
             sink.finding(finding);
         }
     }
 
-    fn batch(&mut self, number: u64, of: Type, text: &str, sink: &mut dyn Sink) -> Result<(), Finding> {
+    fn batch(
+        &mut self,
+        number: u64,
+        of: Type,
+        text: &str,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Finding> {
         let batch = Batch::read(text, std::mem::take(&mut self.cells))
             .map_err(|wrong| Finding::refused(number, wrong.field, wrong.expected, wrong.found))?;
         let session = session(&mut self.sessions, number, &batch.session)?;
         if !session.seen.is_new(of, batch.number) {
             let found = format!("{} again", batch.number.unwrap_or_default());
-            return Err(Finding::refused(number, "batch_id", "a batch that has not come yet", found));
+            return Err(Finding::refused(
+                number,
+                "batch_id",
+                "a batch that has not come yet",
+                found,
+            ));
         }
         let columns = batch.columns.iter().filter(|column| !of.knows(column));
         for key in batch.unknown.iter().chain(columns) {
@@ -174,11 +197,13 @@ impl Reader {
         patience: Patience,
         sink: &mut dyn Sink,
     ) -> Result<(), Finding> {
-        let layout = Layout::new(of, &batch.columns)
-            .map_err(|name| Finding::refused(number, "columns", format!("a column {name}"), "none"))?;
+        let layout = Layout::new(of, &batch.columns).map_err(|name| {
+            Finding::refused(number, "columns", format!("a column {name}"), "none")
+        })?;
         let session = session(&mut self.sessions, number, &batch.session)?;
         let rows = batch.cells.chunks_exact(batch.columns.len().max(1));
-        let mut unexplained = rows.clone().filter_map(|row| layout.unexplained(row, &session.dictionaries));
+        let mut unexplained =
+            rows.clone().filter_map(|row| layout.unexplained(row, &session.dictionaries));
         if patience == Patience::Waits {
             if let Some(id) = unexplained.next() {
                 let session = batch.session.to_string();
@@ -228,7 +253,9 @@ impl Unresolved {
                 Finding::refused(line, "rows", format!("an id of {}", kind.key()), found)
             }
             Self::Time => Finding::refused(line, "dt_ns", "a time of 64 bits", "a later one"),
-            Self::EventType(other) => Finding::refused(line, "event_type", "0 to 3", other.to_string()),
+            Self::EventType(other) => {
+                Finding::refused(line, "event_type", "0 to 3", other.to_string())
+            }
         }
     }
 }
@@ -240,7 +267,12 @@ fn session<'s>(
 ) -> Result<&'s mut Session, Finding> {
     if !sessions.contains_key(name) {
         if sessions.len() >= MOST_SESSIONS {
-            return Err(Finding::refused(line, "session_id", "at most 1024 sessions in a log", name));
+            return Err(Finding::refused(
+                line,
+                "session_id",
+                "at most 1024 sessions in a log",
+                name,
+            ));
         }
         sessions.insert(name.to_owned(), Session::default());
     }
@@ -270,10 +302,14 @@ fn define(
     let refuse = |expected: String, found: String| {
         Err(Finding::refused(line, format!("{}.{id}", kind.key()), expected, found))
     };
-    let Ok(number) = id.parse() else { return refuse("a whole number as id".to_owned(), id.to_owned()) };
+    let Ok(number) = id.parse() else {
+        return refuse("a whole number as id".to_owned(), id.to_owned());
+    };
     match dictionaries.define(kind, number, text) {
         Ok(()) => Ok(()),
-        Err(Refused::Redefined(known)) => refuse(format!("{known:?}, which it was before"), format!("{text:?}")),
+        Err(Refused::Redefined(known)) => {
+            refuse(format!("{known:?}, which it was before"), format!("{text:?}"))
+        }
         Err(Refused::NotAnId) => refuse("an id from 1".to_owned(), id.to_owned()),
         Err(Refused::Full(full)) => refuse("fewer texts".to_owned(), full.to_string()),
     }
@@ -287,7 +323,8 @@ struct Update<'a> {
 
 impl<'a> Update<'a> {
     fn read(line: u64, text: &'a str, sink: &mut dyn Sink) -> Result<Self, Finding> {
-        let fault = |fault: json::Fault| Finding::refused(line, "", "a JSON object", fault.to_string());
+        let fault =
+            |fault: json::Fault| Finding::refused(line, "", "a JSON object", fault.to_string());
         let (mut session, mut entries, mut unknown) = (Slot::Absent, vec![], vec![]);
         let mut json = Json::new(text);
         let mut read = || {
@@ -311,7 +348,8 @@ impl<'a> Update<'a> {
         };
         read().map_err(fault)?;
         unknown.iter().for_each(|key| sink.unknown(line, &format!("dictionary_update.{key}")));
-        let refuse = |field: &str, expected, found: &str| Finding::refused(line, field, expected, found);
+        let refuse =
+            |field: &str, expected, found: &str| Finding::refused(line, field, expected, found);
         let session = session.take().ok_or_else(|| refuse("session_id", "a string", "nothing"))?;
         let mut all = vec![];
         for (kind, mut table) in entries {

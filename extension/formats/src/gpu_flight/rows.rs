@@ -1,7 +1,9 @@
 //! Rows become events: which column means what, type by type.
 
 use super::dictionary::{Dictionaries, Kind};
-use crate::event::{Copy, CopyKind, Device, Host, Kernel, Phase, Profile, Scope, System, Text, What};
+use crate::event::{
+    Copy, CopyKind, Device, Host, Kernel, Phase, Profile, Scope, System, Text, What,
+};
 use crate::time::{Span, Timestamp};
 
 /// The types of batches.
@@ -50,9 +52,19 @@ impl Type {
         match self {
             Self::Kernel => (
                 &["dt_ns", "kernel_id", "duration_ns"],
-                &["stream_id", "corr_id", "dyn_shared", "num_regs", "has_details", "external_kind", "external_id"],
+                &[
+                    "stream_id",
+                    "corr_id",
+                    "dyn_shared",
+                    "num_regs",
+                    "has_details",
+                    "external_kind",
+                    "external_id",
+                ],
             ),
-            Self::Copy => (&["dt_ns", "duration_ns", "bytes", "copy_kind"], &["stream_id", "corr_id"]),
+            Self::Copy => {
+                (&["dt_ns", "duration_ns", "bytes", "copy_kind"], &["stream_id", "corr_id"])
+            }
             Self::Scope => (
                 &["dt_ns", "scope_instance_id", "name_id", "event_type"],
                 &["depth", "repeat", "warmup", "original_start_ns"],
@@ -75,7 +87,15 @@ impl Type {
             Self::Host => (&["dt_ns"], &["cpu_pct_x100", "ram_used_mib", "ram_total_mib"]),
             Self::Device => (
                 &["dt_ns", "device_id"],
-                &["gpu_util", "mem_util", "temp_c", "power_mw", "used_mib", "total_mib", "clock_sm"],
+                &[
+                    "gpu_util",
+                    "mem_util",
+                    "temp_c",
+                    "power_mw",
+                    "used_mib",
+                    "total_mib",
+                    "clock_sm",
+                ],
             ),
         }
     }
@@ -114,9 +134,12 @@ impl Layout {
         let ids: &[(usize, Kind)] = match self.of {
             Type::Kernel => &[(1, Kind::Kernel)],
             Type::Scope => &[(2, Kind::ScopeName)],
-            Type::Profile => {
-                &[(4, Kind::Function), (6, Kind::Metric), (9, Kind::ScopeName), (10, Kind::SourceFile)]
-            }
+            Type::Profile => &[
+                (4, Kind::Function),
+                (6, Kind::Metric),
+                (9, Kind::ScopeName),
+                (10, Kind::SourceFile),
+            ],
             Type::Copy | Type::Host | Type::Device => &[],
         };
         let is_needed = matches!(self.of, Type::Kernel | Type::Scope);

@@ -88,7 +88,8 @@ impl ScopeTimes {
             return false;
         };
         let after_last_end = times.last_end.is_some_and(|end| sample.time > end);
-        let open_again = times.open > 0 && times.last_begin.is_some_and(|begin| sample.time >= begin);
+        let open_again =
+            times.open > 0 && times.last_begin.is_some_and(|begin| sample.time >= begin);
         after_last_end && !open_again
     }
 }

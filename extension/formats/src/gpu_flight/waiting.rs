@@ -40,7 +40,11 @@ impl Queue {
     }
 
     /// Takes out the lines of a session for whose id `is_known` now.
-    pub(super) fn take(&mut self, session: &str, is_known: impl Fn((Kind, i64)) -> bool) -> Vec<Waiting> {
+    pub(super) fn take(
+        &mut self,
+        session: &str,
+        is_known: impl Fn((Kind, i64)) -> bool,
+    ) -> Vec<Waiting> {
         let (ready, waiting) = std::mem::take(&mut self.lines)
             .into_iter()
             .partition(|line| line.session == session && is_known(line.id));

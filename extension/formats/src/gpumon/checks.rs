@@ -26,8 +26,12 @@ impl Checks {
     /// Looks at one event; completes the end of a scope with what its begin said.
     pub(super) fn event(&mut self, line: u64, event: &mut Event<'_>, sink: &mut dyn Sink) {
         match &mut event.what {
-            What::Start(_) => once(&mut self.began, line, &event.source, "one init for a process", sink),
-            What::End(_) => once(&mut self.ended, line, &event.source, "one shutdown for a process", sink),
+            What::Start(_) => {
+                once(&mut self.began, line, &event.source, "one init for a process", sink)
+            }
+            What::End(_) => {
+                once(&mut self.ended, line, &event.source, "one shutdown for a process", sink)
+            }
             What::Scope(scope) => self.scope(line, event.source.pid, scope, sink),
             _ => {}
         }
@@ -54,7 +58,12 @@ impl Checks {
                         self.open.remove(&key);
                     }
                 } else {
-                    sink.finding(Finding::suspect(line, "name", "a scope that has begun", &scope.name));
+                    sink.finding(Finding::suspect(
+                        line,
+                        "name",
+                        "a scope that has begun",
+                        &scope.name,
+                    ));
                 }
                 complete(line, scope, began, sink);
             }

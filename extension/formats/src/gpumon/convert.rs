@@ -25,7 +25,9 @@ pub(super) fn event<'a>(
     let what = match kind.as_ref() {
         "init" => What::Start(start(line, &mut take)),
         "shutdown" => What::End(take.time("ts_ns", &line.time)),
-        "system_start" | "system_stop" => What::Sampling(sampling(kind == "system_start", line, &mut take)),
+        "system_start" | "system_stop" => {
+            What::Sampling(sampling(kind == "system_start", line, &mut take))
+        }
         "system_sample" => What::System(system(line, &mut take)),
         "scope_begin" => What::Scope(scope(Phase::Begin, line, &mut take)),
         "scope_sample" => What::Scope(scope(Phase::Sample, line, &mut take)),
@@ -143,7 +145,8 @@ fn kernel<'a>(line: &mut GpumonLine<'a>, take: &mut Take<'_>) -> Kernel<'a> {
 fn devices<'a>(line: &mut GpumonLine<'a>, take: &mut Take<'_>) -> Vec<Device<'a>> {
     let memory = take.entries("memory", &mut line.memory);
     let devices = take.entries("devices", &mut line.devices);
-    let memory = memory.into_iter().enumerate().map(|(position, entry)| memory_of(position, entry, take));
+    let memory =
+        memory.into_iter().enumerate().map(|(position, entry)| memory_of(position, entry, take));
     let mut states: Vec<_> = memory.collect();
     for (position, entry) in devices.into_iter().enumerate() {
         states.push(device(position, entry, take));
@@ -214,7 +217,10 @@ impl HostEntry<'_> {
             (hundredths.abs() < 1e12).then_some(hundredths as i64)
         };
         Host {
-            cpu_centipercent: self.cpu_percent.take().and_then(|percent| hundredths(percent.as_f64())),
+            cpu_centipercent: self
+                .cpu_percent
+                .take()
+                .and_then(|percent| hundredths(percent.as_f64())),
             ram_used_mib: self.ram_used.take(),
             ram_total_mib: self.ram_total.take(),
         }
@@ -256,9 +262,13 @@ impl Take<'_> {
     fn whole(&mut self, field: &str, slot: &Slot<'_, Whole<'_>>) -> i64 {
         const EXPECTED: &str = "an integer >= 0";
         match slot {
-            Slot::Is(value) if value.is_negative() => self.refuse(field, EXPECTED, "a negative number"),
+            Slot::Is(value) if value.is_negative() => {
+                self.refuse(field, EXPECTED, "a negative number")
+            }
             Slot::Is(Whole::Fits(value)) => return *value,
-            Slot::Is(Whole::Beyond(number)) => self.refuse(field, "less than 2^63", number.as_str()),
+            Slot::Is(Whole::Beyond(number)) => {
+                self.refuse(field, "less than 2^63", number.as_str())
+            }
             Slot::Wrong(found) => self.refuse(field, EXPECTED, found),
             Slot::Absent => self.refuse(field, EXPECTED, "nothing"),
         }
@@ -329,7 +339,9 @@ impl Take<'_> {
     }
 
     fn adds_up(&mut self, field: &str, state: &Device<'_>) {
-        let (Some(used), Some(free), Some(total)) = (state.used_mib, state.free_mib, state.total_mib) else {
+        let (Some(used), Some(free), Some(total)) =
+            (state.used_mib, state.free_mib, state.total_mib)
+        else {
             return;
         };
         if used.checked_add(free) != Some(total) {

@@ -31,7 +31,9 @@ struct Check {
 
 impl Check {
     fn event(&mut self, kind: &str, line: &GpumonLine<'_>) {
-        if !["init", "scope_begin", "scope_sample", "scope_end", "kernel", "shutdown"].contains(&kind) {
+        if !["init", "scope_begin", "scope_sample", "scope_end", "kernel", "shutdown"]
+            .contains(&kind)
+        {
             return self.refuse("type", TYPES, kind);
         }
         self.whole("pid", &line.pid);
@@ -112,7 +114,9 @@ impl Check {
     fn extents(&mut self, field: &str, slot: &Slot<'_, Extents>) {
         match slot {
             Slot::Is(Extents::List(_) | Extents::Beyond) => {}
-            Slot::Is(Extents::Text(_)) => self.refuse(field, "an array of three integers >= 0", "a string"),
+            Slot::Is(Extents::Text(_)) => {
+                self.refuse(field, "an array of three integers >= 0", "a string")
+            }
             Slot::Wrong(found) => self.refuse(field, "an array of three integers >= 0", found),
             Slot::Absent => self.refuse(field, "an array of three integers >= 0", NOTHING),
         }

@@ -38,7 +38,8 @@ impl Writer {
     pub fn write(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
         let Source { session, pid, app } = &event.source;
         let losses = &mut self.losses;
-        let (Some(pid), Some(app)) = (pid.filter(|pid| *pid >= 0), app.as_deref().filter(|app| !app.is_empty()))
+        let (Some(pid), Some(app)) =
+            (pid.filter(|pid| *pid >= 0), app.as_deref().filter(|app| !app.is_empty()))
         else {
             return losses.count("event without a pid and an app");
         };
@@ -76,7 +77,11 @@ impl Writer {
 type Open = HashMap<(Option<String>, Option<i64>, Result<i64, String>), Vec<Timestamp>>;
 
 /// When the scope began that this ends; remembers those that begin.
-fn began(open: &mut Open, (session, pid): (Option<String>, i64), scope: &Scope<'_>) -> Option<Timestamp> {
+fn began(
+    open: &mut Open,
+    (session, pid): (Option<String>, i64),
+    scope: &Scope<'_>,
+) -> Option<Timestamp> {
     let id = scope.instance.ok_or_else(|| scope.name.to_string());
     let key = (session, Some(pid), id);
     match scope.phase {
@@ -138,8 +143,12 @@ impl Line<'_, '_> {
         let details = kernel.details.as_ref();
         let grid = kernel.grid.or(details.and_then(|details| details.grid));
         let block = kernel.block.or(details.and_then(|details| details.block));
-        let (Some(grid), Some(block)) = (grid, block) else { return Err("kernel without grid and block") };
-        let Some(shared) = kernel.dynamic_shared_bytes else { return Err("kernel without dyn_shared") };
+        let (Some(grid), Some(block)) = (grid, block) else {
+            return Err("kernel without grid and block");
+        };
+        let Some(shared) = kernel.dynamic_shared_bytes else {
+            return Err("kernel without dyn_shared");
+        };
         let Some(error) = &kernel.error else { return Err("kernel without cuda_error") };
         if kernel.name.is_empty() {
             return Err("kernel without a name");
@@ -165,7 +174,12 @@ impl Line<'_, '_> {
         Ok(())
     }
 
-    fn scope(&mut self, scope: &Scope<'_>, began: Option<Timestamp>, losses: &mut Losses) -> Written {
+    fn scope(
+        &mut self,
+        scope: &Scope<'_>,
+        began: Option<Timestamp>,
+        losses: &mut Losses,
+    ) -> Written {
         let kind = match scope.phase {
             Phase::Begin => "scope_begin",
             Phase::Sample => "scope_sample",
@@ -207,7 +221,8 @@ impl Line<'_, '_> {
         out.push(b'[');
         let mut first = true;
         for device in devices {
-            let (Some(used), Some(free), Some(total)) = (device.used_mib, device.free_mib, device.total_mib)
+            let (Some(used), Some(free), Some(total)) =
+                (device.used_mib, device.free_mib, device.total_mib)
             else {
                 losses.count("scope.devices without memory");
                 continue;

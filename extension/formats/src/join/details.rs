@@ -53,7 +53,9 @@ impl<'s> KernelDetailsJoin<'s> {
         if let Some(found) = self.details.get_mut(&key) {
             found.is_used = true;
             attach(&mut kernel, &found.details);
-            return self.next.event(line, &Event { source: source.clone(), what: What::Kernel(kernel) });
+            return self
+                .next
+                .event(line, &Event { source: source.clone(), what: What::Kernel(kernel) });
         }
         self.kernels.push_back((line, source.clone().into_owned(), kernel.into_owned()));
         if self.kernels.len() > MOST {
@@ -66,7 +68,8 @@ impl<'s> KernelDetailsJoin<'s> {
         let details = details.clone().into_owned();
         let mut is_used = false;
         let is_its = |(_, source, kernel): &(u64, Source<'static>, Kernel<'static>)| {
-            kernel.correlation == details.correlation && source.session.as_deref() == key.0.as_deref()
+            kernel.correlation == details.correlation
+                && source.session.as_deref() == key.0.as_deref()
         };
         while let Some(place) = self.kernels.iter().position(is_its) {
             let Some((line, source, mut kernel)) = self.kernels.remove(place) else { break };
@@ -90,7 +93,9 @@ impl<'s> KernelDetailsJoin<'s> {
     }
 
     fn forget_one(&mut self) {
-        let Some(found) = self.order.pop_front().and_then(|key| self.details.remove(&key)) else { return };
+        let Some(found) = self.order.pop_front().and_then(|key| self.details.remove(&key)) else {
+            return;
+        };
         if !found.is_used {
             let what = What::KernelDetails(found.details);
             self.next.event(found.line, &Event { source: found.source, what });

@@ -65,7 +65,8 @@ impl Sink for Before<'_> {
     fn event(&mut self, line: u64, event: &Event<'_>) {
         match &event.what {
             What::Kernel(kernel) => {
-                let path = kernel.details.as_ref().and_then(|details| details.scope_path.as_deref());
+                let path =
+                    kernel.details.as_ref().and_then(|details| details.scope_path.as_deref());
                 if let (Some(correlation), Some(path)) = (kernel.correlation, path) {
                     self.scopes.remember(correlation, path);
                 }

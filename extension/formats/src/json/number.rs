@@ -34,9 +34,11 @@ impl<'a> Number<'a> {
         }
         // Digits behind the decimal point once it has been moved by the exponent.
         let behind = fraction.trim_end_matches('0').len();
-        let trailing = if behind == 0 { whole.len() - whole.trim_end_matches('0').len() } else { 0 };
+        let trailing =
+            if behind == 0 { whole.len() - whole.trim_end_matches('0').len() } else { 0 };
         i64::try_from(behind).is_ok_and(|behind| behind <= exponent)
-            || exponent < 0 && i64::try_from(trailing).is_ok_and(|zeros| behind == 0 && zeros >= -exponent)
+            || exponent < 0
+                && i64::try_from(trailing).is_ok_and(|zeros| behind == 0 && zeros >= -exponent)
     }
 
     /// Whether a minus stands before a value that is not zero.
@@ -68,7 +70,8 @@ impl<'a> Number<'a> {
         if value == 0 {
             return Some(0);
         }
-        let move_by = exponent.checked_add(shift)?.checked_sub(i64::try_from(fraction.len()).ok()?)?;
+        let move_by =
+            exponent.checked_add(shift)?.checked_sub(i64::try_from(fraction.len()).ok()?)?;
         let tens = 10_i128.checked_pow(u32::try_from(move_by.unsigned_abs()).ok()?)?;
         let value = match move_by {
             0.. => value.checked_mul(tens)?,
@@ -120,7 +123,12 @@ fn clamped_exponent(text: &str) -> i64 {
 /// The length of the number that `bytes` begin with, or what is wrong and behind how many bytes.
 pub(super) fn scan(bytes: &[u8]) -> Result<usize, (&'static str, usize)> {
     let digits = |from: usize| {
-        bytes.get(from..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count()
+        bytes
+            .get(from..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count()
     };
     let mut at = usize::from(bytes.first() == Some(&b'-'));
     match digits(at) {

@@ -114,7 +114,11 @@ impl<'b> Object<'b> {
     }
 
     /// A member whose value is an array of whole numbers.
-    pub fn integers<T: itoa::Integer>(&mut self, name: &str, values: impl IntoIterator<Item = T>) -> &mut Self {
+    pub fn integers<T: itoa::Integer>(
+        &mut self,
+        name: &str,
+        values: impl IntoIterator<Item = T>,
+    ) -> &mut Self {
         let out = self.key(name);
         out.push(b'[');
         for (position, value) in values.into_iter().enumerate() {

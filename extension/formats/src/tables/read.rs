@@ -12,7 +12,9 @@ use super::cells::{Cell, Row};
 use super::rows::{self, Table};
 use super::stream::Stream;
 use super::write::SHAPES;
-use crate::event::{Device, Event, Kernel, Sampling, Source, Start, StaticDevice, System, Text, What};
+use crate::event::{
+    Device, Event, Kernel, Sampling, Source, Start, StaticDevice, System, Text, What,
+};
 use crate::finding::Sink;
 use crate::time::Timestamp;
 
@@ -34,7 +36,8 @@ pub trait Tables {
 /// Where a file cannot be read or is no such table.
 pub fn read<T: Tables>(tables: &mut T, sink: &mut dyn Sink) -> Result<(), Error> {
     let mut open = |table: Table| -> Result<Stream, Error> {
-        let file = tables.open(table).map_err(|error| Error::File { table: table.name(), error })?;
+        let file =
+            tables.open(table).map_err(|error| Error::File { table: table.name(), error })?;
         Stream::open(table, file)
     };
     let mut owners = [
@@ -81,7 +84,13 @@ struct Beside {
 }
 
 impl Beside {
-    fn event(&mut self, table: Table, number: i64, cells: &[Cell<'_>], sink: &mut dyn Sink) -> Result<(), Error> {
+    fn event(
+        &mut self,
+        table: Table,
+        number: i64,
+        cells: &[Cell<'_>],
+        sink: &mut dyn Sink,
+    ) -> Result<(), Error> {
         let mut row = Row::new(cells);
         let source = rows::source_of(&mut row);
         let line = u64::try_from(number).unwrap_or_default() + 1;
@@ -135,9 +144,13 @@ impl Beside {
         let static_devices = static_devices_of(&mut self.static_devices, number)?;
         let what = match phase.as_deref() {
             Some("end") => What::End(time),
-            Some(phase @ ("sampling_start" | "sampling_stop")) => {
-                What::Sampling(Sampling { time, began: phase == "sampling_start", name, host, devices })
-            }
+            Some(phase @ ("sampling_start" | "sampling_stop")) => What::Sampling(Sampling {
+                time,
+                began: phase == "sampling_start",
+                name,
+                host,
+                devices,
+            }),
             _ => What::Start(Start {
                 time,
                 log_path,

@@ -6,7 +6,8 @@ use super::columns::{
     STATIC_DEVICE, SYSTEM,
 };
 use crate::event::{
-    Copy, CopyKind, Device, Host, Kernel, KernelDetails, Phase, Profile, Scope, Source, StaticDevice, Text,
+    Copy, CopyKind, Device, Host, Kernel, KernelDetails, Phase, Profile, Scope, Source,
+    StaticDevice, Text,
 };
 use crate::time::{Span, Timestamp};
 
@@ -165,7 +166,8 @@ pub(super) fn kernel_of<'a>(row: &mut Row<'a, '_>) -> (Kernel<'a>, Option<i64>) 
     let (scope_path, stack) = (row.text(), row.text());
     if scope_path.is_some() || stack.is_some() {
         let correlation = kernel.correlation;
-        kernel.details = Some(KernelDetails { correlation, scope_path, stack, ..KernelDetails::default() });
+        kernel.details =
+            Some(KernelDetails { correlation, scope_path, stack, ..KernelDetails::default() });
     }
     (kernel, shape)
 }
@@ -186,7 +188,8 @@ pub(super) fn add_shape<'a>(row: &mut Row<'a, '_>, shape: &mut Kernel<'a>) {
     shape.registers = row.whole();
     let details = resources_of(row);
     (shape.grid, shape.block) = (details.grid, details.block);
-    let dimensions = KernelDetails { grid: details.grid, block: details.block, ..KernelDetails::NONE };
+    let dimensions =
+        KernelDetails { grid: details.grid, block: details.block, ..KernelDetails::NONE };
     shape.details = (details != dimensions).then_some(details);
 }
 
@@ -391,7 +394,11 @@ pub(super) fn profile<'a>(cells: &mut Cells<'a>, sample: &'a Profile<'_>) {
         sample.kind,
         &sample.scope,
         i64::from(sample.scope_ended),
-        sample.source_file.as_deref().filter(|file| !sample.is_in_function(file)).map_or(Cell::None, Cell::Text),
+        sample
+            .source_file
+            .as_deref()
+            .filter(|file| !sample.is_in_function(file))
+            .map_or(Cell::None, Cell::Text),
         sample.source_line,
     );
 }

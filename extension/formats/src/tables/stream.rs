@@ -50,7 +50,10 @@ enum Values {
 }
 
 impl Stream {
-    pub(super) fn open<F: ChunkReader + 'static>(table: Table, file: Option<F>) -> Result<Self, Error> {
+    pub(super) fn open<F: ChunkReader + 'static>(
+        table: Table,
+        file: Option<F>,
+    ) -> Result<Self, Error> {
         let refuse = |error| Error::Parquet { table: table.name(), error };
         let reader: Option<Box<dyn FileReader>> = match file {
             Some(file) => Some(Box::new(SerializedFileReader::new(file).map_err(refuse)?)),
@@ -130,10 +133,13 @@ impl Stream {
             self.group += 1;
             for column in &mut self.columns {
                 let schema = group.metadata().schema_descr();
-                let place = (0..schema.num_columns()).find(|place| schema.column(*place).name() == column.name);
+                let place = (0..schema.num_columns())
+                    .find(|place| schema.column(*place).name() == column.name);
                 let Some(place) = place else { continue };
                 let (physical, expected) = column.physical();
-                if schema.column(place).physical_type() != physical || schema.column(place).max_rep_level() > 0 {
+                if schema.column(place).physical_type() != physical
+                    || schema.column(place).max_rep_level() > 0
+                {
                     let (table, column) = (self.table.name(), column.name.to_owned());
                     return Err(Error::Column { table, column, expected });
                 }
@@ -173,8 +179,12 @@ impl ColumnChunk {
             return Cell::None;
         }
         match &self.values {
-            Values::Wholes(values) => values.get(self.value).map_or(Cell::None, |value| Cell::Whole(*value)),
-            Values::Shares(values) => values.get(self.value).map_or(Cell::None, |value| Cell::Share(*value)),
+            Values::Wholes(values) => {
+                values.get(self.value).map_or(Cell::None, |value| Cell::Whole(*value))
+            }
+            Values::Shares(values) => {
+                values.get(self.value).map_or(Cell::None, |value| Cell::Share(*value))
+            }
             Values::Texts(values) => {
                 let text = values.get(self.value).and_then(|value| value.as_utf8().ok());
                 text.map_or(Cell::None, Cell::Text)

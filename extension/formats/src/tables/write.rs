@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::sync::Arc;
 
-use parquet::basic::{Compression, ConvertedType, Encoding, Repetition, Type as Physical, ZstdLevel};
+use parquet::basic::{
+    Compression, ConvertedType, Encoding, Repetition, Type as Physical, ZstdLevel,
+};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
@@ -244,7 +246,14 @@ impl<W: Write + Send> Rows<W> {
             present: vec![],
         };
         let columns = columns.iter().map(buffer).collect();
-        Ok(Self { table, columns, texts: Interner::with_limit(usize::MAX), count: 0, total: 0, writer })
+        Ok(Self {
+            table,
+            columns,
+            texts: Interner::with_limit(usize::MAX),
+            count: 0,
+            total: 0,
+            writer,
+        })
     }
 
     fn push(&mut self, cells: &[Cell<'_>]) -> Result<i64, Error> {
@@ -283,7 +292,8 @@ impl<W: Write + Send> Rows<W> {
         }
         let table = self.table.name();
         let refuse = |error| Error::Parquet { table, error };
-        let texts: Vec<ByteArray> = self.texts.iter().map(|(_, text)| ByteArray::from(text)).collect();
+        let texts: Vec<ByteArray> =
+            self.texts.iter().map(|(_, text)| ByteArray::from(text)).collect();
         let mut group = self.writer.next_row_group().map_err(refuse)?;
         for buffer in &mut self.columns {
             write_column(&mut group, buffer, &texts).map_err(refuse)?;
@@ -322,7 +332,9 @@ fn write_column<W: Write + Send>(
     let present = Some(buffer.present.as_slice());
     match &buffer.values {
         Values::Wholes(values) => column.typed::<Int64Type>().write_batch(values, present, None)?,
-        Values::Shares(values) => column.typed::<DoubleType>().write_batch(values, present, None)?,
+        Values::Shares(values) => {
+            column.typed::<DoubleType>().write_batch(values, present, None)?
+        }
         Values::Texts(handles) => {
             let text = |handle: &Handle<Text>| texts.get(handle.index() as usize).cloned();
             let values: Vec<ByteArray> = handles.iter().filter_map(text).collect();
@@ -340,7 +352,11 @@ fn schema(table: Table, columns: &[Column]) -> Result<TypePtr, ParquetError> {
             Kind::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
         };
         let field = Type::primitive_type_builder(name, physical);
-        field.with_repetition(Repetition::OPTIONAL).with_converted_type(converted).build().map(Arc::new)
+        field
+            .with_repetition(Repetition::OPTIONAL)
+            .with_converted_type(converted)
+            .build()
+            .map(Arc::new)
     };
     let fields = columns.iter().map(field).collect::<Result<_, _>>()?;
     Ok(Arc::new(Type::group_type_builder(table.name()).with_fields(fields).build()?))
@@ -359,7 +375,9 @@ fn properties(columns: &[Column]) -> Result<WriterPropertiesPtr, ParquetError> {
             Kind::Number => properties
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
-            Kind::Code | Kind::Share | Kind::Text => properties.set_column_dictionary_enabled(path, true),
+            Kind::Code | Kind::Share | Kind::Text => {
+                properties.set_column_dictionary_enabled(path, true)
+            }
         };
     }
     Ok(Arc::new(properties.build()))
@@ -367,7 +385,8 @@ fn properties(columns: &[Column]) -> Result<WriterPropertiesPtr, ParquetError> {
 
 impl<F: Files> std::fmt::Debug for Writer<F> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let rows: BTreeMap<_, _> = self.tables.iter().map(|(table, rows)| (table, rows.total)).collect();
+        let rows: BTreeMap<_, _> =
+            self.tables.iter().map(|(table, rows)| (table, rows.total)).collect();
         formatter.debug_struct("Writer").field("rows", &rows).finish()
     }
 }
