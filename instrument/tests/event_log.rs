@@ -157,8 +157,10 @@ fn copy(number: u32) -> Row {
 }
 
 fn scope(phase: Phase, instance: u64, depth: u16, name: &str) -> Record {
+    let begun_ns = NOW + 1_000 * instance.cast_signed();
     Record::Scope(ScopeRecord {
-        time_ns: NOW + 1_000 * instance.cast_signed() + i64::from(phase == Phase::End),
+        time_ns: begun_ns + i64::from(phase == Phase::End),
+        begun_ns,
         thread: 1,
         phase,
         instance,
@@ -166,7 +168,9 @@ fn scope(phase: Phase, instance: u64, depth: u16, name: &str) -> Record {
         domain: NameId::NONE,
         category: 0,
         depth,
+        spans_threads: false,
         payload: Payload::None,
+        color: None,
     })
 }
 

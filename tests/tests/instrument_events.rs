@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use nix::libc;
 use serde_json::Value;
-use warpgauge_formats::event::{Event, Kernel, What};
+use warpgauge_formats::event::{Event, Kernel, Phase, Scope, What};
 use warpgauge_formats::finding::{Finding, Sink};
 use warpgauge_formats::{gpu_flight, gpumon};
 use warpgauge_tests::{Host, Outcome, RunningHost, World, eventually};
@@ -24,6 +24,8 @@ use warpgauge_tests::{Host, Outcome, RunningHost, World, eventually};
 struct Told {
     kernels: Vec<Kernel<'static>>,
     copies: usize,
+    scopes: Vec<Scope<'static>>,
+    memory: usize,
     starts: usize,
     ends: usize,
     findings: Vec<Finding>,
@@ -34,6 +36,18 @@ impl Sink for Told {
         match &event.what {
             What::Kernel(kernel) => self.kernels.push(kernel.clone().into_owned()),
             What::Copy(_) => self.copies += 1,
+            What::Scope(scope) if scope.phase == Phase::Sample => {
+                self.memory += 1;
+                assert_eq!((scope.name.as_ref(), scope.devices.len()), ("epoch", 1));
+            }
+            What::Scope(scope) => self.scopes.push(Scope {
+                phase: scope.phase,
+                time: scope.time,
+                duration: scope.duration,
+                name: scope.name.clone().into_owned().into(),
+                ..Scope::default()
+            }),
+            What::System(system) => self.memory += system.devices.len(),
             What::Start(_) => self.starts += 1,
             What::End(_) => self.ends += 1,
             _ => {}
@@ -181,7 +195,7 @@ fn nothing_is_logged_of_a_program_that_is_not_listed_or_where_no_log_is_wanted()
     assert!(unlisted.finish().unwrap().status.success());
     let unwanted = host(&world, "off", &["--launches=50"]).start_listed("1").unwrap();
     assert!(unwanted.finish().unwrap().status.success());
-    assert_eq!(paths(&world), [PathBuf::new(); 0]);
+    assert!(paths(&world).is_empty());
     assert_eq!(world.cupti_log().unwrap(), ["subscribe"]);
 }
 
@@ -537,4 +551,54 @@ fn a_program_that_aborts_does_so_as_it_would_without_a_log() {
         assert_eq!(outcome.errors, "", "{end}");
         assert_eq!(damage(&world, &told(&world, "gpumon")), [], "{end}");
     }
+}
+
+#[test]
+fn a_scope_is_logged_with_the_memory_that_was_in_use_inside() {
+    for format in FORMATS {
+        let world = World::new().unwrap();
+        let arguments = ["--scope=epoch", "--launches=600", "--rate=500", "--pause-before=exit"];
+        run_to_the_end(&world, host(&world, format, &arguments), format, 600);
+        let told = told(&world, format);
+        assert_eq!(told.findings, [], "{format}");
+        let phases: Vec<_> = told.scopes.iter().map(|scope| scope.phase).collect();
+        assert_eq!(phases, [Phase::Begin, Phase::End], "{format}");
+        assert!(told.scopes.iter().all(|scope| scope.name == "epoch"));
+        let duration = told.scopes[1].time.since(told.scopes[0].time).0;
+        assert!(duration > 1_000_000_000, "{duration}");
+        // Every 0.1 s while launches come, and a second of them: fewer on a busy machine.
+        assert!((2..=60).contains(&told.memory), "{format}: {}", told.memory);
+        // The kernels ran inside, by the same clock.
+        let (first, last) = (told.scopes[0].time, told.scopes[1].time);
+        let inside = |kernel: &&Kernel<'_>| kernel.start >= first && kernel.start <= last;
+        assert_eq!(told.kernels.iter().filter(inside).count(), 600);
+    }
+}
+
+#[test]
+fn memory_is_not_read_where_the_settings_say_never() {
+    let world = World::new().unwrap();
+    let arguments = ["--scope=epoch", "--launches=100", "--pause-before=exit"];
+    let host = host(&world, "gpumon", &arguments).env("WARPGAUGE_EVENTS_MEMORY_INTERVAL", "0");
+    run_to_the_end(&world, host, "gpumon", 100);
+    assert_eq!(told(&world, "gpumon").memory, 0);
+}
+
+/// As fast as a thread can: the ring fills up before anybody comes to empty it.
+#[test]
+fn scopes_that_find_no_room_are_counted() {
+    let world = World::new().unwrap();
+    let arguments = ["--scopes=200000", "--launches=1"];
+    let outcome = host(&world, "gpu-flight", &arguments)
+        .env("WARPGAUGE_EVENTS_ACTIVITY", "false")
+        .start_listed("1")
+        .unwrap()
+        .finish()
+        .unwrap();
+    assert!(outcome.status.success() && outcome.errors.is_empty(), "{outcome:?}");
+    let last = last_line(&world);
+    let dropped = last["lost_by_reason"]["ring_full"].as_u64().unwrap();
+    assert!(dropped > 0, "{last}");
+    let told = told(&world, "gpu-flight");
+    assert_eq!(told.scopes.len() as u64 + dropped, 400_000, "{last}");
 }

@@ -81,9 +81,6 @@ impl EventLog {
         if !events::is_on() {
             memory::allow(self.settings.memory_interval);
             events::switch(true);
-            if let Some(sink) = events::sink() {
-                crate::scopes::set_sink(sink);
-            }
             self.round(log);
             self.next = now + INTERVAL;
         }

@@ -276,6 +276,7 @@ impl Writer {
                 name: Cow::Borrowed(self.names.known(scope.name).unwrap_or(UNKNOWN)),
                 instance: Some(scope.instance.cast_signed()),
                 depth: Some(scope.depth.into()),
+                began: (*phase == event::Phase::End).then_some(Timestamp(scope.begun_ns)),
                 tag: self.names.known(scope.domain).map(Cow::Borrowed),
                 ..Scope::default()
             });

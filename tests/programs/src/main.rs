@@ -18,6 +18,7 @@ mod launcher;
 mod modes;
 mod profiler;
 mod report;
+mod scopes;
 mod storm;
 
 use std::process::ExitCode;
