@@ -81,7 +81,7 @@ fn push(record: &Record) {
 }
 
 /// Begins to take records, or ends it.
-pub(crate) fn switch(on: bool) {
+pub fn switch(on: bool) {
     IS_ON.store(on, Ordering::Relaxed);
     match sink() {
         Some(sink) => scopes::set_sink(sink),
@@ -95,13 +95,14 @@ pub(crate) fn is_filling() -> bool {
 }
 
 /// Records that the ring had no room for.
-pub(crate) fn dropped() -> u64 {
+#[must_use]
+pub fn dropped() -> u64 {
     RING.dropped()
 }
 
 /// Takes every record out of the ring; for one thread at a time. No more than it holds: threads may
 /// add as fast as this takes.
-pub(crate) fn take(mut each: impl FnMut(Record)) {
+pub fn take(mut each: impl FnMut(Record)) {
     IS_FILLING.store(false, Ordering::Relaxed);
     for _ in 0..RING_RECORDS {
         let Some(words) = RING.pop() else { break };
