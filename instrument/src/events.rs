@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use crate::events::log::{EventCounts, EventLog};
 use crate::events::record::Record;
 use crate::events::ring::Ring;
-use crate::scopes::{Phase, ScopeRecord, Sink};
+use crate::scopes::{self, Phase, ScopeRecord, Sink};
 use crate::worker;
 
 /// Records that the ring holds: 1 MiB.
@@ -83,6 +83,10 @@ fn push(record: &Record) {
 /// Begins to take records, or ends it.
 pub(crate) fn switch(on: bool) {
     IS_ON.store(on, Ordering::Relaxed);
+    match sink() {
+        Some(sink) => scopes::set_sink(sink),
+        None => scopes::switch_off(),
+    }
 }
 
 /// Whether the ring has to be emptied before its time.

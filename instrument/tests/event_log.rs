@@ -159,6 +159,7 @@ fn copy(number: u32) -> Row {
 fn scope(phase: Phase, instance: u64, depth: u16, name: &str) -> Record {
     Record::Scope(ScopeRecord {
         time_ns: NOW + 1_000 * instance.cast_signed() + i64::from(phase == Phase::End),
+        begun_ns: NOW + 1_000 * instance.cast_signed(),
         thread: 1,
         phase,
         instance,
@@ -166,7 +167,9 @@ fn scope(phase: Phase, instance: u64, depth: u16, name: &str) -> Record {
         domain: NameId::NONE,
         category: 0,
         depth,
+        spans_threads: false,
         payload: Payload::None,
+        color: None,
     })
 }
 

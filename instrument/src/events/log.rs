@@ -81,12 +81,14 @@ impl EventLog {
         if !events::is_on() {
             memory::allow(self.settings.memory_interval);
             events::switch(true);
-            if let Some(sink) = events::sink() {
-                crate::scopes::set_sink(sink);
-            }
             self.round(log);
             self.next = now + INTERVAL;
         }
+    }
+
+    /// The driver is in the process: memory can be read.
+    pub fn cuda_begins(&mut self) {
+        memory::find_driver();
     }
 
     /// Begins to trace kernels and copies, where the settings ask for them. Where CUPTI refuses, the

@@ -74,7 +74,20 @@ mod tests {
         let name = NameId::from_number(instance as u32);
         let (time_ns, category, depth, payload) = (0, 0, 0, Payload::None);
         let domain = NameId::NONE;
-        ScopeRecord { time_ns, thread, phase, instance, name, domain, category, depth, payload }
+        ScopeRecord {
+            time_ns,
+            begun_ns: time_ns,
+            thread,
+            phase,
+            instance,
+            name,
+            domain,
+            category,
+            depth,
+            spans_threads: false,
+            payload,
+            color: None,
+        }
     }
 
     #[test]

@@ -270,12 +270,16 @@ impl Writer {
         self.names.prepare(scope.name);
         self.names.prepare(scope.domain);
         for phase in phases {
+            // What GPU Flight has no place for need not be offered to it.
+            let ends = self.is_gpumon && *phase == event::Phase::End;
             let what = What::Scope(Scope {
                 phase: *phase,
                 time: Timestamp(scope.time_ns),
                 name: Cow::Borrowed(self.names.known(scope.name).unwrap_or(UNKNOWN)),
                 instance: Some(scope.instance.cast_signed()),
                 depth: Some(scope.depth.into()),
+                began: ends.then_some(Timestamp(scope.begun_ns)),
+                duration: ends.then(|| Span(scope.time_ns.saturating_sub(scope.begun_ns))),
                 tag: self.names.known(scope.domain).map(Cow::Borrowed),
                 ..Scope::default()
             });
