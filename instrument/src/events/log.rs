@@ -187,6 +187,9 @@ impl EventLog {
             };
             log.say(format_args!("events: {written} written, {lost} lost{left_out}"));
         }
+        if let Some(skipped) = crate::scopes::skipped::summary() {
+            log.say(format_args!("scopes: not recorded as they were said: {skipped}"));
+        }
     }
 
     /// Events that are and that are not in the log.
