@@ -179,8 +179,11 @@ impl EventLog {
         self.say_losses(log);
         if let Some(writer) = &self.writer {
             let EventCounts { written, lost } = self.counts();
-            let left_out: Vec<String> =
+            let mut left_out: Vec<String> =
                 writer.left_out().iter().map(|(name, count)| format!("{name} {count}")).collect();
+            if writer.beyond_formats() > 0 {
+                left_out.push(format!("scope attributes {}", writer.beyond_formats()));
+            }
             let left_out = match left_out.as_slice() {
                 [] => String::new(),
                 some => format!("; the format has no place for {}", some.join(", ")),

@@ -20,7 +20,7 @@ use crate::events::record::{MemoryRecord, Record};
 use crate::events::row::Row;
 use crate::events::settings::{EventSettings, Format};
 use crate::names::{NameId, NameTable};
-use crate::scopes::{self, ScopeRecord};
+use crate::scopes::{self, Payload, ScopeRecord};
 
 /// Bytes of lines that wait before they are written in the midst of a round.
 const MOST_WAITING: usize = 1 << 20;
@@ -55,6 +55,8 @@ pub struct Writer {
     written: u64,
     /// Kernels whose name was not known.
     unnamed: u64,
+    /// Scopes whose category, colour or payload neither format has a place for.
+    beyond_formats: u64,
 }
 
 impl Writer {
@@ -91,6 +93,7 @@ impl Writer {
             losses: Losses::default(),
             written: 0,
             unnamed: 0,
+            beyond_formats: 0,
         }
     }
 
@@ -188,6 +191,13 @@ impl Writer {
         self.form.left_out()
     }
 
+    /// Scopes whose category, colour or payload is not in the log: neither format has a place for
+    /// them.
+    #[must_use]
+    pub fn beyond_formats(&self) -> u64 {
+        self.beyond_formats
+    }
+
     /// The first of the files that are written now.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
@@ -261,6 +271,10 @@ impl Writer {
 
     fn scope(&mut self, scope: &ScopeRecord) -> Result<(), FileError> {
         self.open.follow(scope);
+        let has_more = scope.color.is_some() || scope.payload != Payload::None;
+        if scope.phase != scopes::Phase::End && (has_more || scope.category != 0) {
+            self.beyond_formats += 1;
+        }
         let phases: &[event::Phase] = match scope.phase {
             scopes::Phase::Begin => &[event::Phase::Begin],
             scopes::Phase::End => &[event::Phase::End],
