@@ -13,7 +13,9 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::containers::Containers;
 use crate::lock::LockError;
+use crate::measurements;
 use crate::report::Exit;
 use crate::setup::{Environment, Setup, SetupError};
 
@@ -46,6 +48,7 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   warpgauge check                         what is wrong with this machine's set-up, and how to mend it
+  warpgauge check --pid 4242              why process 4242 is not measured
   warpgauge run --dry-run                 what a pass would do now
   warpgauge run                           one pass; let a timer start it every minute
   warpgauge groups --explain 4242         why process 4242 is monitored, or is not
@@ -53,7 +56,17 @@ Examples:
 
 Exit codes:
   0 done   1 findings   2 wrong usage   4 the receiver refused part of the data
-  65 the receiver refused data for good   75 try again later, nothing is lost   78 configuration error";
+  65 the receiver refused data for good   69 the receiver was away too long: the spool dropped data
+  75 try again later, nothing is lost   78 configuration error";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  warpgauge check
+  warpgauge check --pid 4242
+  warpgauge check --pid 4242 --json | jq -r '.findings[] | select(.weight == \"obstacle\") | .remedy'
+
+Exit codes with --pid:
+  0 the process is measured   1 it is not, and the findings say why   2 wrong usage";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -68,10 +81,14 @@ pub enum Command {
         dry_run: bool,
     },
     /// Configuration and environment: what is wrong, and how to mend it
+    #[command(after_help = CHECK_EXAMPLES)]
     Check {
         /// Do not ask the receiver whether it answers
         #[arg(long)]
         offline: bool,
+        /// Say why this process is not measured, from outside and without touching it
+        #[arg(long, value_name = "PID", conflicts_with = "offline")]
+        pid: Option<u32>,
     },
     /// The process groups and pids that a pass would monitor now
     #[command(after_help = "Examples:\n  warpgauge groups\n  warpgauge groups --explain 4242")]
@@ -130,7 +147,12 @@ fn dispatch(
             let (setup, export) = Setup::load_with_export(path, environment)?;
             run::run(&setup, &export, *dry_run, screen, out)
         }
-        Command::Check { offline } => check::check(path, *offline, environment, screen, out),
+        Command::Check { pid: Some(pid), .. } => {
+            check::process::check(&Setup::load(path)?, *pid, screen, out)
+        }
+        Command::Check { offline, pid: None } => {
+            check::check(path, *offline, environment, screen, out)
+        }
         Command::Groups { explain } => {
             let setup = Setup::load(path)?;
             show_groups(&setup, *explain, screen, out)
@@ -157,7 +179,10 @@ fn show_groups(
     } else {
         let mut resolution = setup.rules.resolve(&setup.proc, setup.own_pid)?;
         resolution.read_details(&setup.proc);
-        groups::render_groups(out, &resolution, screen)?;
+        let top = measurements::open(&setup.config.paths.measurements).ok();
+        let containers = Containers::look(&setup.config.paths.containers);
+        let healths = groups::Healths::read(&resolution, top.as_ref(), &containers);
+        groups::render_groups(out, &resolution, &healths, screen)?;
     }
     Ok(Exit::Done)
 }

@@ -107,6 +107,12 @@ pub struct SpoolLimits {
     pub max_age: Duration,
 }
 
+impl SpoolLimits {
+    /// The smallest `max_size`: a spool that does not hold one request (`otlp::chunks::MAX_BYTES`)
+    /// would drop it before it was ever sent again.
+    pub const LEAST_BYTES: u64 = 4 << 20;
+}
+
 impl Default for SpoolLimits {
     fn default() -> Self {
         Self { max_bytes: 256 << 20, max_age: Duration::from_secs(24 * 3_600) }
@@ -302,8 +308,8 @@ fn read_metrics(section: &mut Section<'_, '_>) -> Metrics {
 fn read_spool(section: &mut Section<'_, '_>) -> SpoolLimits {
     let default = SpoolLimits::default();
     let max_bytes = section.take_checked("max_size", |text: String| match parse_size(&text)? {
-        bytes if bytes < 1 << 20 => {
-            Err(format!("`{text}` does not hold one request; use at least \"1MiB\""))
+        bytes if bytes < SpoolLimits::LEAST_BYTES => {
+            Err(format!("`{text}` does not hold one request, 3 MB; use at least \"4MiB\""))
         }
         bytes => Ok(bytes),
     });

@@ -43,6 +43,8 @@ pub struct Health<'a> {
     pub spool_age: Duration,
     /// Processes in the runtime configuration.
     pub processes: usize,
+    /// Health files of killed processes that were removed.
+    pub health_files_removed: u64,
 }
 
 /// The extension's metrics of one window.
@@ -69,7 +71,8 @@ pub fn collect(
 }
 
 fn record(health: &Health<'_>, meter: &Meter) {
-    let Health { read, refused, unattributed, carried, spool_bytes, spool_age, processes } = health;
+    let Health { read, refused, unattributed, carried, spool_bytes, spool_age, processes, .. } =
+        health;
     sum(meter, metrics::MEASUREMENTS_READ, *read, None);
     for (reason, skip) in refused.iter() {
         sum(meter, metrics::MEASUREMENTS_REFUSED, skip.count, Some(reason));
@@ -77,6 +80,9 @@ fn record(health: &Health<'_>, meter: &Meter) {
     if *unattributed > 0 {
         let reason = Some("pid_not_listed");
         sum(meter, metrics::MEASUREMENTS_UNATTRIBUTED, *unattributed, reason);
+    }
+    if health.health_files_removed > 0 {
+        sum(meter, metrics::HEALTH_FILES_REMOVED, health.health_files_removed, None);
     }
     for ((by, reason), points) in carried.owed_by_reason() {
         let metric = match by {
@@ -179,6 +185,7 @@ mod tests {
             spool_bytes: 0,
             spool_age: Duration::ZERO,
             processes: 3,
+            health_files_removed: 0,
         };
         let resource = collect(&health, Resource::default(), WINDOW).unwrap();
         let metrics = resource.scope_metrics.into_iter().flat_map(|scope| scope.metrics);

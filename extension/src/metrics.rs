@@ -129,6 +129,15 @@ pub const MEASUREMENTS_UNATTRIBUTED: Metric = Metric {
     attributes: &["reason"],
 };
 
+/// Health files that killed processes left behind.
+pub const HEALTH_FILES_REMOVED: Metric = Metric {
+    name: "warpgauge.health_files.removed",
+    unit: "{file}",
+    kind: Kind::MonotonicSum,
+    description: "Health files of killed processes removed from the measurements folder",
+    attributes: &[],
+};
+
 /// Points that left the spool unsent, by reason.
 pub const DROPPED_POINTS: Metric = Metric {
     name: "warpgauge.export.dropped_points",
@@ -193,7 +202,7 @@ pub const PROCESSES: Metric = Metric {
 };
 
 /// Every metric, in the order of the documentation.
-pub const CATALOGUE: [Metric; 18] = [
+pub const CATALOGUE: [Metric; 19] = [
     INSTRUCTIONS,
     LAUNCHES,
     OCCUPANCY,
@@ -207,6 +216,7 @@ pub const CATALOGUE: [Metric; 18] = [
     MEASUREMENTS_UNATTRIBUTED,
     DROPPED_POINTS,
     REJECTED_POINTS,
+    HEALTH_FILES_REMOVED,
     SPOOL_SIZE,
     SPOOL_AGE,
     RUN_DURATION,

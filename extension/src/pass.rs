@@ -8,7 +8,7 @@
 
 mod container_plan;
 mod deliver;
-mod folders;
+pub mod folders;
 mod places;
 mod plan;
 
@@ -73,6 +73,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     let claim = &claimed.sum;
     claim.refused.log("refused");
     claim.left.log("left for a later pass");
+    let health_files_removed = places.remove_health_files(&listing, &setup.proc, now_ns);
 
     begin_anew_if_the_clock_was_set_back(&mut carried, now_ns);
     let window = window_after(carried.window_end_ns, claim.oldest_ns, now_ns);
@@ -86,6 +87,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
         spool_bytes: waiting.iter().map(|request| request.size).sum(),
         spool_age: waiting.first().map_or(Duration::ZERO, |oldest| oldest.age(now_ns)),
         processes: runtime_config.listed,
+        health_files_removed,
     };
     resources.push(health::collect(&health, export.host.extension(), window)?);
     if export.settings.temporality == Temporality::Cumulative {

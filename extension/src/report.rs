@@ -113,6 +113,8 @@ pub enum Exit {
     PartlyRefused = 4,
     /// The receiver refused data for good (`EX_DATAERR`).
     Refused = 65,
+    /// The receiver was away for so long that the spool's limits dropped data (`EX_UNAVAILABLE`).
+    Dropped = 69,
     /// Try again later, nothing is lost (`EX_TEMPFAIL`).
     TryAgain = 75,
     /// The configuration is wrong (`EX_CONFIG`).
@@ -189,12 +191,14 @@ impl Report {
     /// The exit code: what lost data first, then what needs a person, then what only needs time.
     #[must_use]
     pub fn exit(&self) -> Exit {
-        let Delivery { rejected_points, refused_points, waiting_requests, misconfigured, .. } =
-            &self.delivery;
+        let Delivery { rejected_points, refused_points, dropped_points, .. } = &self.delivery;
+        let Delivery { waiting_requests, misconfigured, .. } = &self.delivery;
         if *refused_points > 0 {
             Exit::Refused
         } else if *rejected_points > 0 {
             Exit::PartlyRefused
+        } else if *dropped_points > 0 {
+            Exit::Dropped
         } else if misconfigured.is_some() || self.runtime_config_failure.is_some() {
             Exit::Config
         } else if *waiting_requests > 0 {
@@ -222,7 +226,9 @@ mod tests {
         assert_eq!(exit(waiting.clone()), Exit::TryAgain);
         let misconfigured = Delivery { misconfigured: Some("token".into()), ..waiting.clone() };
         assert_eq!(exit(misconfigured), Exit::Config);
-        assert_eq!(exit(Delivery { rejected_points: 1, ..waiting.clone() }), Exit::PartlyRefused);
+        let dropped = Delivery { dropped_points: 1, ..waiting.clone() };
+        assert_eq!(exit(dropped.clone()), Exit::Dropped, "lost data is not `nothing is lost`");
+        assert_eq!(exit(Delivery { rejected_points: 1, ..dropped }), Exit::PartlyRefused);
         assert_eq!(
             exit(Delivery { refused_points: 1, rejected_points: 1, ..waiting }),
             Exit::Refused

@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// Which modules each module may use. A module stands below all that it uses, so the table has no
 /// circle. Those that may see everything come last.
-const LAYERS: [(&str, &[&str]); 17] = [
+const LAYERS: [(&str, &[&str]); 18] = [
     // The model, and what needs nothing of ours.
     ("aggregate", &[]),
     ("atomic_file", &[]),
@@ -27,6 +27,7 @@ const LAYERS: [(&str, &[&str]); 17] = [
     // Sources: what there is to be measured, and what was measured.
     ("groups", &["config", "procfs"]),
     ("measurements", &["aggregate", "listing", "skips"]),
+    ("instrument_health", &["listing", "measurements", "procfs"]),
     ("containers", &["atomic_file", "measurements", "skips"]),
     // Sinks: what the instrument is told, and the way out.
     ("control", &["atomic_file"]),
@@ -38,7 +39,7 @@ const LAYERS: [(&str, &[&str]); 17] = [
 ];
 
 /// They put the others together, and nobody below may use them.
-const ABOVE_ALL: [&str; 5] = ["setup", "pass", "cli", "lib", "main"];
+const ABOVE_ALL: [&str; 6] = ["setup", "unmeasured", "pass", "cli", "lib", "main"];
 
 /// The modules that the code of a module names by `crate::`.
 fn uses(code: &str) -> BTreeSet<String> {

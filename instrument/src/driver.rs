@@ -8,7 +8,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 
 use cudarc::driver::sys::{
-    CUDA_KERNEL_NODE_PARAMS, CUdevice_attribute, CUfunction, CUlaunchConfig,
+    CUDA_KERNEL_NODE_PARAMS, CUdevice_attribute, CUfunction, CUlaunchAttributeID,
+    CUlaunchAttributeValue, CUlaunchConfig,
 };
 
 use crate::dynamic_library::{DynamicLibrary, MissingSymbol};
@@ -43,6 +44,8 @@ struct GraphCalls {
     node_type: unsafe extern "C" fn(u64, *mut u32) -> CUresult,
     kernel_params: unsafe extern "C" fn(u64, *mut CUDA_KERNEL_NODE_PARAMS) -> CUresult,
     child: unsafe extern "C" fn(u64, *mut u64) -> CUresult,
+    /// Missing before CUDA 11.0.
+    kernel_attribute: Option<unsafe extern "C" fn(u64, u32, *mut [u64; 8]) -> CUresult>,
 }
 
 /// A node of a graph.
@@ -58,6 +61,9 @@ pub enum GraphNode {
         block: [u32; 3],
         /// Dynamic shared memory in bytes per block.
         shared: u32,
+        /// Whether its blocks wait for each other, as in a cooperative launch; `None` where the
+        /// driver does not tell.
+        waits: Option<bool>,
     },
     /// Another graph, by its handle.
     Child(u64),
@@ -66,6 +72,9 @@ pub enum GraphNode {
     /// No kernel.
     Other,
 }
+
+/// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.
+const COOPERATIVE: u32 = 2;
 
 /// Why the driver is of no use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -285,7 +294,18 @@ impl GraphCalls {
             kernel_params: unsafe { library.function(c"cuGraphKernelNodeGetParams_v2") }?,
             // SAFETY: as above.
             child: unsafe { library.function(c"cuGraphChildGraphNodeGetGraph") }?,
+            // SAFETY: as above, with the union as its size, which is locked below.
+            kernel_attribute: unsafe { library.function(c"cuGraphKernelNodeGetAttribute") }.ok(),
         })
+    }
+
+    fn waits(&self, node: u64) -> Option<bool> {
+        let mut value = [0; 8];
+        // SAFETY: the node is a kernel's; the union may be written.
+        let code = unsafe { (self.kernel_attribute?)(node, COOPERATIVE, &raw mut value) };
+        // A number of 32 bits at its beginning.
+        let [cooperative, ..] = value;
+        (code == 0).then_some(cooperative & u64::from(u32::MAX) != 0)
     }
 
     fn read(&self, node: u64) -> Option<GraphNode> {
@@ -313,6 +333,7 @@ impl GraphCalls {
                     grid: [params.gridDimX, params.gridDimY, params.gridDimZ],
                     block: [params.blockDimX, params.blockDimY, params.blockDimZ],
                     shared: params.sharedMemBytes,
+                    waits: self.waits(node),
                 })
             }
             GRAPH => {
@@ -328,3 +349,5 @@ impl GraphCalls {
 }
 
 const _: () = assert!(size_of::<CUDA_KERNEL_NODE_PARAMS>() == 72);
+const _: () = assert!(size_of::<CUlaunchAttributeValue>() == size_of::<[u64; 8]>());
+const _: () = assert!(COOPERATIVE == CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE as u32);

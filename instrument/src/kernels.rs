@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! kernels: 120000 launches of 14 kernels; 98.2 % of them of a shape that was measured
+//! kernels: 80000 on device 0, 40000 on device 1
 //! kernels: 1. 80000 launches (66.7 %), occupancy 75 %, 1200 instructions: gemm(float*, float*)
 //! ```
 //!
 //! When the process is taken off the list, when it exits, and once an hour in between: a few lines
 //! each time, whatever the program does.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,8 @@ pub struct Kernels {
     counts: HashMap<Box<[u8]>, Count>,
     /// Kernels whose name could not be told, or that found no room.
     others: Count,
+    /// Launches by the device's ordinal.
+    by_device: BTreeMap<u32, u64>,
     next_report: Instant,
 }
 
@@ -71,6 +74,7 @@ impl Kernels {
             names: HashMap::new(),
             counts: HashMap::new(),
             others: Count::default(),
+            by_device: BTreeMap::new(),
             next_report: now + INTERVAL,
         }
     }
@@ -82,6 +86,10 @@ impl Kernels {
         let (occupied, occupancy) = occupied.unwrap_or_default();
         let count = Count { launches, occupied, occupancy };
         self.fresh.entry(kernel_of(shape)).or_default().add(&count);
+        let [context, ..] = *shape;
+        if let Some(device) = observer::contexts().device_of(context) {
+            *self.by_device.entry(device).or_default() += launches;
+        }
     }
 
     /// Looks up the names of what was counted.
@@ -129,6 +137,12 @@ impl Kernels {
             add(&mut line, format_args!("; {percent} % of them of a shape that was measured"));
         }
         log.say(line);
+        if self.by_device.len() > 1 {
+            let devices = self.by_device.iter();
+            let devices: Vec<_> =
+                devices.map(|(device, n)| format!("{n} on device {device}")).collect();
+            log.say(format_args!("kernels: {}", devices.join(", ")));
+        }
         counts.sort_by(|a, b| b.1.launches.cmp(&a.1.launches).then(a.0.cmp(b.0)));
         counts.truncate(MOST_NAMED);
         let mut means = self.means(sampling, &counts);

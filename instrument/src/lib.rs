@@ -44,6 +44,7 @@ pub mod nvtx;
 pub mod observer;
 pub mod probes;
 pub mod publisher;
+pub mod resident;
 pub mod sampler;
 pub mod sampling;
 pub mod scopes;

@@ -22,6 +22,7 @@ use crate::log::Log;
 use crate::observer;
 use crate::probes;
 use crate::publisher::Publisher;
+use crate::resident::resident_bytes;
 use crate::sampling::Sampling;
 use crate::settings::Settings;
 use crate::tally::Tally;
@@ -165,7 +166,7 @@ impl Session {
         let survey_interval = self.sampling.interval().filter(|_| self.subscription.is_some());
         if now >= self.next_flush || (survey_interval.is_some() && now >= self.next_survey) {
             self.survey(now);
-            self.next_survey = now + survey_interval.unwrap_or_default();
+            self.next_survey = self.sampling.next_survey(now).unwrap_or(now);
         }
         if now >= self.next_flush {
             self.flush();
@@ -460,6 +461,8 @@ impl Session {
             windows: statistics.measured,
             windows_discarded: statistics.discarded,
             window_time_ns: u64::try_from(statistics.time.as_nanos()).unwrap_or(u64::MAX),
+            resident_bytes: resident_bytes(),
+            events: self.events.counts(),
             devices: self.seen.by_device.iter().map(|(device, n)| (*device, *n)).collect(),
         };
         // The measurements go to the same folder and say what is wrong with it.

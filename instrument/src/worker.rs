@@ -122,7 +122,10 @@ fn work() {
         let pause = {
             let mut session = hold();
             let Some(session) = session.as_mut() else { return };
-            let pause = session.step(Moment::OwnThread, Instant::now());
+            let started = Instant::now();
+            let pause = session.step(Moment::OwnThread, started);
+            // Counted from where the step began, however long it took.
+            let pause = pause.saturating_sub(started.elapsed());
             match LIFECYCLE.state() {
                 State::Off => return,
                 State::Disabled if session.has_published_everything() => return,

@@ -10,10 +10,13 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::ffi::c_void;
+use std::time::Duration;
 
 use warpgauge_instrument::cupti::callbacks::on_callback;
 use warpgauge_instrument::cupti::types::{
-    API_ENTER, API_EXIT, CallbackData, LaunchParams, domain, launch_id,
+    API_ENTER, API_EXIT, CLUSTER_DIMENSION, CallbackData, LaunchAttribute, LaunchConfig,
+    LaunchExParams, LaunchParams, domain, graph_id, launch_id,
 };
 use warpgauge_instrument::launch::Launch;
 use warpgauge_instrument::ledger::Ledger;
@@ -65,12 +68,41 @@ impl Call {
         Self { params, result: 0, word: 0 }
     }
 
-    fn make(&mut self, function: u64) {
+    fn make(&mut self, id: u32, function: u64) {
         self.params.f = function as *mut _;
+        let params = (&raw const self.params).cast();
+        self.call(id, params);
+    }
+
+    /// With a configuration and its cluster, as `cuLaunchKernelEx` takes it.
+    fn make_ex(&mut self, id: u32, function: u64) {
+        // SAFETY: numbers, pointers and a union of them, for which zero is a value.
+        let mut attribute: LaunchAttribute = unsafe { std::mem::zeroed() };
+        // SAFETY: the id is the first field, a number.
+        unsafe { (&raw mut attribute).cast::<u32>().write(CLUSTER_DIMENSION) };
+        // SAFETY: as above.
+        let mut config: LaunchConfig = unsafe { std::mem::zeroed() };
+        (config.gridDimX, config.gridDimY, config.gridDimZ) = (8, 1, 1);
+        (config.blockDimX, config.blockDimY, config.blockDimZ) = (128, 1, 1);
+        (config.attrs, config.numAttrs) = (&raw mut attribute, 1);
+        // SAFETY: as above.
+        let mut params: LaunchExParams = unsafe { std::mem::zeroed() };
+        params.config = &raw const config;
+        params.f = function as *mut _;
+        self.call(id, (&raw const params).cast());
+    }
+
+    /// A graph, which nobody knows here.
+    fn make_graph(&mut self, id: u32, executable: u64) {
+        let params = [executable, 0];
+        self.call(id, params.as_ptr().cast());
+    }
+
+    fn call(&mut self, id: u32, params: *const c_void) {
         // SAFETY: as above; the enumeration's zero is the entry.
         let mut data: CallbackData = unsafe { std::mem::zeroed() };
         data.context = 16 as *mut _;
-        data.functionParams = (&raw const self.params).cast();
+        data.functionParams = params;
         data.functionReturnValue = (&raw mut self.result).cast();
         data.correlationData = &raw mut self.word;
         for site in [API_ENTER, API_EXIT] {
@@ -78,33 +110,94 @@ impl Call {
             unsafe { (&raw mut data).cast::<u32>().write(site) };
             let data = (&raw const data).cast();
             // SAFETY: the data are those of a launch.
-            unsafe {
-                on_callback(std::ptr::null_mut(), domain::DRIVER_API, launch_id::PLAIN[0], data);
-            };
+            unsafe { on_callback(std::ptr::null_mut(), domain::DRIVER_API, id, data) };
         }
     }
 }
 
+/// Everything that is the process's, in one test: the state, the ledger, the window.
 #[test]
-fn the_callbacks_of_a_launch_allocate_nothing_and_count_it() {
+fn the_callbacks_of_every_way_to_launch_allocate_nothing_and_lose_no_launch() {
+    const THREADS: u64 = 8;
+    const LAUNCHES: u64 = 1_000_000;
     assert!(LIFECYCLE.change(State::Off, State::Armed));
     assert!(LIFECYCLE.change(State::Armed, State::Measuring));
-    let mut call = Call::new();
     // Something is wished for that never comes, so that every entry is looked at.
     let instructions = [Function::Instructions].into_iter().collect();
     assert!(observer::window().arm([1].into_iter(), instructions, false));
+
+    let mut call = Call::new();
     let before = ALLOCATIONS.get();
+    let mut made = 0;
     for round in 0..3 {
-        for function in 0..1000 {
-            call.make(0x1000 + function * 16 + round % 2);
+        for function in 0..300 {
+            let function = 0x1000 + function * 16 + round % 2;
+            for id in launch_id::PLAIN.into_iter().chain(launch_id::COOPERATIVE) {
+                call.make(id, function);
+                made += 1;
+            }
+            for id in launch_id::EX {
+                call.make_ex(id, function);
+                made += 1;
+            }
+            for id in graph_id::LAUNCH {
+                call.make_graph(id, function);
+            }
         }
     }
     assert_eq!(ALLOCATIONS.get(), before);
-    let mut launches = 0;
-    let drained = observer::drain(|_, _, count| launches += count);
-    assert_eq!(launches + drained.unfitted, 3000);
+    assert_eq!(launches(), made);
+
+    // Threads on the same kernels and on their own, while the worker takes out what they count.
+    let mut counted = 0;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                scope.spawn(move || {
+                    let mut call = Call::new();
+                    let before = ALLOCATIONS.get();
+                    for number in 0..LAUNCHES {
+                        let own = number % 2 * thread;
+                        call.make(launch_id::PLAIN[0], 0x10_0000 + (own * 8 + number % 5) * 16);
+                    }
+                    ALLOCATIONS.get() - before
+                })
+            })
+            .collect();
+        while !threads.iter().all(|thread| thread.is_finished()) {
+            counted += launches();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let allocations: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+        assert_eq!(allocations, 0);
+    });
+    counted += launches();
+    assert_eq!(counted, THREADS * LAUNCHES);
+
+    // What each of many threads counted in its only moment is there when it is gone.
+    for _ in 0..100 {
+        std::thread::scope(|scope| {
+            for _ in 0..100 {
+                scope.spawn(|| Call::new().make(launch_id::PLAIN[0], 0x1000));
+            }
+        });
+    }
+    assert_eq!(launches(), 10_000);
     assert!(observer::window().disarm());
     LIFECYCLE.switch_off();
+}
+
+/// However many threads launch, the counters are these.
+#[test]
+fn the_ledger_is_of_one_size() {
+    assert!(size_of::<Ledger>() < 5 << 19, "{} bytes", size_of::<Ledger>());
+}
+
+/// Takes out what was counted.
+fn launches() -> u64 {
+    let mut launches = 0;
+    let drained = observer::drain(|_, _, count| launches += count);
+    launches + drained.unfitted
 }
 
 #[test]

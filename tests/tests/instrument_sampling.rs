@@ -258,5 +258,24 @@ fn several_devices_are_measured_each_with_its_own_context() {
     assert_eq!(published.instructions, Some(outcome.instructions()));
     let of = |index: usize| health["devices"][index]["launches"].as_u64().unwrap();
     assert!(of(0) > 0 && of(1) > 0 && of(0) + of(1) <= outcome.launches());
+    let log = world.log().unwrap();
+    let by_device =
+        log.iter().find(|line| line.contains(" on device 0, ")).expect("a line of devices");
+    assert!(by_device.ends_with(" on device 1"), "{by_device}");
     assert_eq!(published.launches, outcome.launches());
+}
+
+/// A program whose round of launches is longer than the time between two surveys: every shape is the
+/// last one of some survey and comes again much later.
+#[test]
+fn hundreds_of_shapes_in_turn_are_measured_one_after_the_other() {
+    const SHAPES: u64 = 200;
+    let shapes: Vec<String> = (1..=SHAPES).map(|n| format!("--kernel=saxpy={n}:256")).collect();
+    let world = World::new().unwrap();
+    let arguments: Vec<&str> =
+        ["--seconds=10", "--rate=4000"].into_iter().chain(shapes.iter().map(|s| &**s)).collect();
+    let outcome = run(sampled(&world, &arguments), "0");
+    let published = world.published_by(outcome.pid).unwrap();
+    // Two hundred windows take two seconds at least; on a busy machine the last ones may be late.
+    assert!(error(&outcome, &published) < 0.05, "{published:?}");
 }

@@ -1,6 +1,7 @@
 //! `warpgauge check`: configuration and environment, what is wrong and how to mend it.
 
 mod containers;
+pub(super) mod process;
 
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -5,7 +5,7 @@ mod target;
 use std::io::Write;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Subcommand;
 use comfy_table::{Cell, Color};
 use serde_json::json;
@@ -19,7 +19,7 @@ use crate::atomic_file::Durability;
 use crate::control::RuntimeConfig;
 use crate::listing::Listing;
 use crate::lock::Lock;
-use crate::pass::listed_process;
+use crate::pass::{folders, listed_process};
 use crate::report::Exit;
 use crate::setup::Setup;
 
@@ -211,8 +211,7 @@ fn change(
     edit: impl FnOnce(&mut RuntimeConfig, &mut Listing),
 ) -> anyhow::Result<()> {
     let paths = &setup.config.paths;
-    std::fs::create_dir_all(&paths.state)
-        .with_context(|| format!("cannot make the state folder {}", paths.state.display()))?;
+    folders::make(paths)?;
     let _lock = Lock::wait(&paths.state, PATIENCE)?;
     let (mut config, old) = target.load()?;
     let mut listing = Listing::load(&paths.state)?;

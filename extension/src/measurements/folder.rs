@@ -139,6 +139,12 @@ impl Folder {
         Ok(Self { fd, path: path.to_owned() })
     }
 
+    /// A folder that is open already; `path` is where it is, for messages.
+    #[must_use]
+    pub fn at(fd: OwnedFd, path: PathBuf) -> Self {
+        Self { fd, path }
+    }
+
     /// Opens a folder inside another one, through no link; `path` is where it is, for messages.
     ///
     /// # Errors

@@ -19,8 +19,11 @@ const EVERYBODYS: u32 = 0o1777;
 /// Every monitored user passes through here and reads the runtime configuration.
 const REACHABLE: u32 = 0o755;
 
-/// Makes them.
-pub(super) fn make(paths: &Paths) -> anyhow::Result<()> {
+/// Makes them, each with its mode; those that are there stay as they are.
+///
+/// # Errors
+/// The first folder that cannot be made.
+pub fn make(paths: &Paths) -> anyhow::Result<()> {
     let Paths { runtime_config, measurements, state, .. } = paths;
     let of_runtime_config = runtime_config.parent().unwrap_or(Path::new("/"));
     for (folder, mode) in

@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use crate::aggregate::Shape;
 use crate::containers::{Containers, Refusal};
+use crate::instrument_health::leftovers;
 use crate::listing::{Listing, Owners};
 use crate::measurements::folder::{Folder, shown};
 use crate::measurements::manifest::{self, ByFolder, Counted, StillThere, StillThereByFolder};
 use crate::measurements::{self, Claim, FolderError, Limits, Request, quarantine};
+use crate::procfs::ProcFs;
 use crate::skips::Skips;
 
 /// How long one pass reads containers' folders, after the top one.
@@ -124,6 +126,18 @@ fn in_turn(containers: &Containers, now_ns: u64) -> impl Iterator<Item = &str> {
 }
 
 impl Places<'_> {
+    /// Removes the health files that killed processes left, and says how many there were.
+    pub(super) fn remove_health_files(self, listing: &Listing, proc: &ProcFs, now_ns: u64) -> u64 {
+        let mut removed = leftovers::remove(self.top, None, listing, proc, now_ns);
+        for name in leftovers::containers(listing) {
+            // One that cannot be opened has been counted by now.
+            if let Ok(Some(folder)) = self.containers.open_measurements(name) {
+                removed += leftovers::remove(&folder, Some(name), listing, proc, now_ns);
+            }
+        }
+        removed
+    }
+
     /// Removes what was counted; returns what still stands. With `verify` a content that has changed
     /// since is left alone, in a container's folder always: its names are the container's choice.
     pub(super) fn remove(&self, counted: &ByFolder<Counted>, verify: bool) -> ByFolder<Counted> {

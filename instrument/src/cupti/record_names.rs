@@ -6,7 +6,7 @@
 //! What does not look like that is left alone, at the cost of its few bytes.
 #![allow(unsafe_code, reason = "the names are C strings of CUPTI's")]
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_void};
 
 use nix::libc;
 
@@ -16,6 +16,18 @@ use crate::dynamic_library::is_in_a_library;
 const ALIGNMENT: usize = 16;
 
 const PAGE: usize = 4096;
+
+/// The name at an address, empty where it cannot be one.
+///
+/// # Safety
+/// An address that an allocator can have given is that of a C string, which outlives `'a`.
+pub(super) unsafe fn read<'a>(name: *const c_char) -> &'a CStr {
+    if !is_allocated(name as usize) {
+        return c"";
+    }
+    // SAFETY: the caller promises that it is a C string.
+    unsafe { CStr::from_ptr(name) }
+}
 
 /// Frees names that CUPTI allocated.
 ///
@@ -33,7 +45,7 @@ pub(super) unsafe fn free(mut names: Vec<*mut c_void>) {
 }
 
 /// Whether an address can have come from an allocator, so that it may be read and freed.
-pub(super) fn is_allocated(address: usize) -> bool {
+fn is_allocated(address: usize) -> bool {
     // The allocator's own words stand before the string.
     let Some(block) = address.checked_sub(ALIGNMENT) else { return false };
     address.is_multiple_of(ALIGNMENT)

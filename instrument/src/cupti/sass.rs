@@ -282,11 +282,15 @@ impl Sass {
         SassCall::Disable.checked(unsafe { (self.disable)(&raw mut params) })
     }
 
-    /// Hands every value that was counted to `each`: metric and value.
+    /// Hands every value that was counted to `each`: the function's name, metric and value.
     ///
     /// # Errors
     /// [`SassCall::GetDataProperties`] or [`SassCall::FlushData`] and its code.
-    pub fn collect(&self, context: u64, mut each: impl FnMut(u64, u64)) -> Result<(), FailedCall> {
+    pub fn collect(
+        &self,
+        context: u64,
+        mut each: impl FnMut(&CStr, u64, u64),
+    ) -> Result<(), FailedCall> {
         let mut properties = DataPropertiesParams {
             structSize: size::DATA_PROPERTIES,
             pPriv: ptr::null_mut(),
@@ -329,15 +333,23 @@ impl Sass {
         };
         // SAFETY: there is room for as many records and values as CUPTI asked for.
         let code = unsafe { (self.flush)(&raw mut params) };
+        let flushed = SassCall::FlushData.checked(code);
+        let is_absurd = values.iter().any(|value| value.value > MOST_COUNTED);
+        if flushed.is_ok() && !is_absurd {
+            for (record, values) in data.iter().zip(values.chunks_exact(instances)) {
+                // SAFETY: a C string that CUPTI allocated, and that is freed below.
+                let name = unsafe { record_names::read(record.functionName) };
+                for value in values {
+                    each(name, value.metricId, value.value);
+                }
+            }
+        }
         let names = data.iter().map(|record| record.functionName.cast_mut().cast()).collect();
         // SAFETY: what CUPTI allocated for us to free is nobody else's.
         unsafe { record_names::free(names) };
-        SassCall::FlushData.checked(code)?;
-        if values.iter().any(|value| value.value > MOST_COUNTED) {
+        flushed?;
+        if is_absurd {
             return Err(FailedCall { call: SassCall::FlushData, code: UNKNOWN });
-        }
-        for value in &values {
-            each(value.metricId, value.value);
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use crate::log::Log;
 use crate::names::NAMES;
 
 /// How often everything that waits is written.
-const INTERVAL: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_millis(250);
 
 /// Buffers that have to be free; with fewer they are emptied before the time.
 const FEW_BUFFERS: usize = buffers::BUFFERS / 4;

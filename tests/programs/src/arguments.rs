@@ -32,9 +32,15 @@ pub(crate) struct Arguments {
     /// Add a conditional node, in mode graph
     #[arg(long)]
     pub(crate) conditional: bool,
+    /// Say that a node of the executable graph is changed, in mode graph with the stand-in
+    #[arg(long)]
+    pub(crate) change: bool,
     /// Devices to launch on, in mode devices
     #[arg(long, default_value_t = 1)]
     pub(crate) devices: i32,
+    /// Copy 4 KiB to the device and back so many times before the launches
+    #[arg(long, default_value_t = 0)]
+    pub(crate) copies: u64,
     /// Blocks per cluster along x, with --api ex
     #[arg(long)]
     pub(crate) cluster: Option<u32>,

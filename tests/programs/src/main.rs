@@ -9,6 +9,7 @@
 //! ```
 
 mod arguments;
+mod copies;
 mod driver;
 mod graph;
 mod hardship;

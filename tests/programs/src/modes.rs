@@ -11,6 +11,7 @@ use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, execv, fork};
 
 use crate::arguments::{Arguments, End, Mode, Pause};
+use crate::copies::copy;
 use crate::driver::{Driver, DriverError, Handle};
 use crate::graph::launch_graphs;
 use crate::hardship::{Hardships, Moment};
@@ -50,6 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), RunError> {
     }
     hardships.begin(&arguments.hardships, Moment::BeforeLaunches)?;
     pause(arguments, Pause::Launch);
+    copy(&driver, arguments.copies)?;
     let storm = arguments.signals.map(|rate| Storm::begin(rate, arguments.restart));
     let mut report = Report::new(arguments.kernels.len());
     match arguments.mode {
