@@ -3,6 +3,7 @@
 mod check;
 mod columns;
 mod control;
+mod events;
 pub mod groups;
 mod printable;
 mod run;
@@ -53,6 +54,7 @@ Examples:
   warpgauge run                           one pass; let a timer start it every minute
   warpgauge groups --explain 4242         why process 4242 is monitored, or is not
   warpgauge control set 4242 occupancy    look into one process by hand
+  warpgauge events stat train.*.log.gz    what an event log holds
 
 Exit codes:
   0 done   1 findings   2 wrong usage   4 the receiver refused part of the data
@@ -106,6 +108,9 @@ pub enum Command {
         #[command(subcommand)]
         command: control::Command,
     },
+    /// Event logs: what is wrong with them, what they hold, and into other formats
+    #[command(subcommand)]
+    Events(events::Command),
     /// Completions for a shell, on standard output
     #[command(
         after_help = "Example:\n  warpgauge completions bash > /etc/bash_completion.d/warpgauge"
@@ -160,6 +165,7 @@ fn dispatch(
         Command::Control { container, command } => {
             control::control(&Setup::load(path)?, container.as_deref(), command, screen, out)
         }
+        Command::Events(command) => events::events(command, screen, out),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Arguments::command(), "warpgauge", out);
             Ok(Exit::Done)

@@ -8,6 +8,7 @@ pub mod cli;
 pub mod config;
 pub mod containers;
 pub mod control;
+pub mod events;
 pub mod groups;
 pub mod health;
 pub mod instrument_health;

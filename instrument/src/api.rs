@@ -8,13 +8,14 @@ use std::ffi::{c_char, c_int};
 
 use crate::guard::{Entry, guard, silence_panics};
 use crate::scopes::{self, Label, name_of_text};
-use crate::signals;
+use crate::{signals, worker};
 
 /// The version of these functions.
 const VERSION: u32 = 1;
 
 /// Called once before the others, with the version of the functions that the caller knows. 1 where
-/// they are what it expects; after a 0 it must not call them.
+/// they are what it expects and the settings ask for an event log; after a 0 it need not and must
+/// not call them.
 #[unsafe(no_mangle)]
 pub extern "C" fn warpgauge_attach(version: u32) -> c_int {
     guard(Entry::Scope, 0, || {
@@ -22,8 +23,7 @@ pub extern "C" fn warpgauge_attach(version: u32) -> c_int {
             return 0;
         }
         silence_panics();
-        signals::without(scopes::start);
-        1
+        c_int::from(signals::without(worker::start_for_scopes))
     })
 }
 

@@ -89,9 +89,12 @@ impl Placeholders {
 impl Drop for Placeholders {
     fn drop(&mut self) {
         for taken in self.0.iter_mut().filter_map(Option::take) {
-            if !is_placeholder(taken.as_raw_fd()) {
-                // The program has opened its stream meanwhile, with dup2: it is the program's.
-                let _its_own = taken.into_raw_fd();
+            let number = taken.into_raw_fd();
+            // Where the program has opened its stream meanwhile, with dup2, it is the program's.
+            if is_placeholder(number) {
+                // SAFETY: the number is ours; if the program has closed it just now, nothing is
+                // closed, which an owned descriptor would take for a fault of ours.
+                unsafe { libc::close(number) };
             }
         }
     }

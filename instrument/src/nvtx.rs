@@ -25,11 +25,12 @@ use crate::nvtx::types::{
     ExportTableCallbacks, ExportTableVersion, Function, GetExportTable, KNOWN_VERSION, module,
     table,
 };
-use crate::{scopes, signals};
+use crate::{scopes, signals, worker};
 
 /// Called by NVTX in a program's first call of it, once for each shared object that has it.
 ///
-/// 1 says that our functions are in its tables; after a 0 it forgets about us.
+/// 1 says that our functions are in its tables; after a 0, which is the answer where the settings ask
+/// for no event log, it forgets about us and goes on as without a tool.
 ///
 /// # Safety
 /// `get_table` is null or the function that NVTX documents.
@@ -43,9 +44,8 @@ pub unsafe extern "C" fn InitializeInjectionNvtx2(get_table: Option<GetExportTab
             scopes::skipped::count(scopes::skipped::Reason::UnknownVersion);
             return 0;
         }
-        signals::without(scopes::start);
         // SAFETY: as above.
-        c_int::from(unsafe { attach(get_table) })
+        c_int::from(signals::without(worker::start_for_scopes) && unsafe { attach(get_table) })
     })
 }
 
@@ -68,8 +68,8 @@ unsafe fn is_known(get_table: GetExportTable) -> bool {
 /// Puts our functions into the tables; false where there are none.
 ///
 /// # Safety
-/// As above.
-unsafe fn attach(get_table: GetExportTable) -> bool {
+/// `get_table` is the function that NVTX documents.
+pub unsafe fn attach(get_table: GetExportTable) -> bool {
     // SAFETY: any number may be asked for.
     let callbacks = unsafe { get_table(table::CALLBACKS) }.cast::<ExportTableCallbacks>();
     if callbacks.is_null() {

@@ -9,10 +9,13 @@
 //! What these libraries allocate on the heap is not in it: nobody can tell it from the host's. A
 //! libcupti that the host loaded itself is counted all the same.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::descriptors::open_above_standard;
 
 /// The libraries, by how their file names begin.
 const LIBRARIES: [&str; 3] = ["libwarpgauge_instrument", "libcupti", "libnvperf"];
@@ -31,10 +34,11 @@ const CHUNK_ENTRIES: usize = 1 << 10;
 pub fn resident_bytes() -> Option<u64> {
     let page_bytes = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok()??;
     let page_bytes = u64::try_from(page_bytes).ok().filter(|bytes| *bytes > 0)?;
-    let maps = BufReader::new(File::open("/proc/self/maps").ok()?);
-    let pagemap = File::open("/proc/self/pagemap").ok()?;
+    let open = |path| open_above_standard(OpenOptions::new().read(true), Path::new(path)).ok();
+    let maps = open("/proc/self/maps")?;
+    let pagemap = open("/proc/self/pagemap")?;
     let mut pages = 0;
-    for line in maps.split(b'\n') {
+    for line in BufReader::new(&*maps).split(b'\n') {
         if let Some(range) = range_of_ours(&line.ok()?) {
             let range = range.start / page_bytes..range.end / page_bytes;
             pages += present(&pagemap, range).ok()?;

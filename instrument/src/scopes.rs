@@ -22,7 +22,6 @@ mod text;
 
 use std::cell::RefCell;
 use std::ptr;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 use nix::libc;
@@ -32,7 +31,6 @@ use self::ranges::{Range, Ranges};
 use self::skipped::{Reason, count};
 use self::stack::{Open, Popped, Stack};
 pub use self::text::{WideCharacter, name_of_text, name_of_wide_text};
-use crate::exit;
 use crate::names::{NAMES, NameId};
 
 /// What happened to a scope.
@@ -142,18 +140,6 @@ thread_local! {
             state: RefCell::new(ThreadState { id: 0, era: 0, stack: Stack::new() }),
         }
     };
-}
-
-/// Makes ready for the first scope of a process: called before it, inside the program's own call.
-pub fn start() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        OWN_DOMAIN.store(NAMES.intern(b"warpgauge").number(), Ordering::Relaxed);
-        // Without a word from libc a child would go on as if it were its parent: better none at all.
-        if exit::register().is_err() {
-            switch_off();
-        }
-    });
 }
 
 /// Gives every record from now on to `sink`.
@@ -372,7 +358,13 @@ pub fn intern(name: &[u8]) -> NameId {
 /// The domain of scopes that come through our own functions, apart from NVTX's: neither ends what
 /// the other began.
 pub fn own_domain() -> NameId {
-    NameId::from_number(OWN_DOMAIN.load(Ordering::Relaxed))
+    let known = OWN_DOMAIN.load(Ordering::Relaxed);
+    if known != 0 {
+        return NameId::from_number(known);
+    }
+    let domain = NAMES.intern(b"warpgauge");
+    OWN_DOMAIN.store(domain.number(), Ordering::Relaxed);
+    domain
 }
 
 /// Names a category of a domain.

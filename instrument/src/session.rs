@@ -57,6 +57,8 @@ pub struct Session {
     control: Control,
     publisher: Publisher,
     tally: Tally,
+    /// Whether the driver has injected us; before that nothing of CUDA is touched.
+    has_cuda: bool,
     cupti: Option<Cupti>,
     subscription: Option<Subscription>,
     sampling: Sampling,
@@ -113,6 +115,7 @@ impl Session {
             control: Control::new(settings.runtime_config_path.clone(), std::process::id()),
             publisher: Publisher::new(settings.measurements_output_dir.clone()),
             tally: Tally::default(),
+            has_cuda: false,
             cupti: None,
             subscription: None,
             sampling: Sampling::new(&settings, now),
@@ -132,6 +135,13 @@ impl Session {
             log,
             settings,
         }
+    }
+
+    /// The driver has injected us: what is listed can be measured from the next step on.
+    pub fn cuda_begins(&mut self, now: Instant) {
+        self.has_cuda = true;
+        self.next_poll = now;
+        self.events.cuda_begins();
     }
 
     /// Does what is due and says how long there is nothing to do.
@@ -202,6 +212,11 @@ impl Session {
     fn follow(&mut self, moment: Moment, now: Instant) {
         if !self.listed.is_empty() {
             self.events.begin(now, &mut self.log);
+        } else if self.subscription.is_none() {
+            self.events.pause(&mut self.log);
+        }
+        if !self.has_cuda {
+            return;
         }
         let followed = match (self.listed.is_empty(), self.subscription.is_some()) {
             (true, false) => Ok(()),

@@ -157,10 +157,9 @@ fn copy(number: u32) -> Row {
 }
 
 fn scope(phase: Phase, instance: u64, depth: u16, name: &str) -> Record {
-    let begun_ns = NOW + 1_000 * instance.cast_signed();
     Record::Scope(ScopeRecord {
-        time_ns: begun_ns + i64::from(phase == Phase::End),
-        begun_ns,
+        time_ns: NOW + 1_000 * instance.cast_signed() + i64::from(phase == Phase::End),
+        begun_ns: NOW + 1_000 * instance.cast_signed(),
         thread: 1,
         phase,
         instance,

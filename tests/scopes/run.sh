@@ -8,5 +8,5 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
 "$here/install.sh" "$root/target/scopes"
 cd "$root"
-cargo build --quiet --locked -p warpgauge-instrument -p warpgauge-scope --lib --examples
+cargo build --quiet --locked -p warpgauge-instrument -p warpgauge-scope -p standin-cuda -p standin-cupti --lib --examples
 exec target/scopes/venv/bin/python "$here/test_scopes.py" "$@"

@@ -23,7 +23,24 @@ fn it_exports_its_entry_points_and_nothing_else() {
     let symbols = output_of("nm", &["-D", "--defined-only"]);
     let names: Vec<&str> =
         symbols.lines().filter_map(|line| line.split_whitespace().last()).collect();
-    assert_eq!(names, ["InitializeInjection"]);
+    let entries = [
+        "InitializeInjection",
+        "InitializeInjectionNvtx2",
+        "warpgauge_attach",
+        "warpgauge_mark",
+        "warpgauge_range_begin",
+        "warpgauge_range_end",
+        "warpgauge_scope_begin",
+        "warpgauge_scope_end",
+    ];
+    assert_eq!(names, entries);
+}
+
+/// By this name the functions for programs find it, wherever it was loaded from.
+#[test]
+fn it_says_its_name() {
+    let sections = output_of("readelf", &["--dynamic", "--wide"]);
+    assert!(sections.contains("[libwarpgauge_instrument.so]"), "{sections}");
 }
 
 #[test]

@@ -6,6 +6,8 @@
 //! one for longer.
 
 mod details;
+mod json;
+mod owned;
 mod state;
 
 use std::borrow::Cow;
@@ -17,16 +19,6 @@ use crate::time::{Span, Timestamp};
 
 /// A text that borrows where it can.
 pub type Text<'a> = Cow<'a, str>;
-
-/// Keeps a text for longer than its line.
-pub(crate) fn keep(text: Text<'_>) -> Text<'static> {
-    Cow::Owned(text.into_owned())
-}
-
-/// Keeps a text that may be absent.
-pub(crate) fn keep_some(text: Option<Text<'_>>) -> Option<Text<'static>> {
-    text.map(keep)
-}
 
 /// One thing that happened, and whose it is.
 #[derive(Debug, Clone, PartialEq)]
@@ -325,28 +317,5 @@ impl Profile<'_> {
     pub fn is_in_function(&self, file: &str) -> bool {
         let function = self.function.as_deref().unwrap_or_default();
         function.strip_suffix(file).is_some_and(|rest| rest.ends_with('@'))
-    }
-}
-
-impl Kernel<'_> {
-    /// The same kernel with texts of its own.
-    #[must_use]
-    pub fn into_owned(self) -> Kernel<'static> {
-        Kernel {
-            name: keep(self.name),
-            details: self.details.map(KernelDetails::into_owned),
-            platform: keep_some(self.platform),
-            error: keep_some(self.error),
-            tag: keep_some(self.tag),
-            ..self
-        }
-    }
-}
-
-impl Source<'_> {
-    /// The same source with texts of its own.
-    #[must_use]
-    pub fn into_owned(self) -> Source<'static> {
-        Source { session: keep_some(self.session), app: keep_some(self.app), pid: self.pid }
     }
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 pub enum Severity {
     /// The line, or the named part of it, was not taken.
     Refused,
-    /// It was taken, but something about it cannot be right.
+    /// The format allows it, but something about it cannot be right.
     Suspect,
 }
 

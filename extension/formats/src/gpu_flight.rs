@@ -14,6 +14,7 @@
 mod batch;
 mod columnar;
 mod columnar_batch;
+mod columnar_session;
 mod dictionary;
 mod entries;
 mod fat;
@@ -59,6 +60,3 @@ impl Channel {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

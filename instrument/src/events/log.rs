@@ -86,6 +86,11 @@ impl EventLog {
         }
     }
 
+    /// The driver is in the process: memory can be read.
+    pub fn cuda_begins(&mut self) {
+        memory::find_driver();
+    }
+
     /// Begins to trace kernels and copies, where the settings ask for them. Where CUPTI refuses, the
     /// log goes without.
     pub fn trace(&mut self, cupti: &Cupti, log: &mut Log) {
@@ -174,13 +179,19 @@ impl EventLog {
         self.say_losses(log);
         if let Some(writer) = &self.writer {
             let EventCounts { written, lost } = self.counts();
-            let left_out: Vec<String> =
+            let mut left_out: Vec<String> =
                 writer.left_out().iter().map(|(name, count)| format!("{name} {count}")).collect();
+            if writer.beyond_formats() > 0 {
+                left_out.push(format!("scope attributes {}", writer.beyond_formats()));
+            }
             let left_out = match left_out.as_slice() {
                 [] => String::new(),
                 some => format!("; the format has no place for {}", some.join(", ")),
             };
             log.say(format_args!("events: {written} written, {lost} lost{left_out}"));
+        }
+        if let Some(skipped) = crate::scopes::skipped::summary() {
+            log.say(format_args!("scopes: not recorded as they were said: {skipped}"));
         }
     }
 

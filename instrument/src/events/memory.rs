@@ -25,13 +25,21 @@ static INTERVAL: AtomicU64 = AtomicU64::new(0);
 /// When the next reading is due, nanoseconds since the epoch.
 static DUE: AtomicI64 = AtomicI64::new(0);
 static WAS_SLOW: AtomicBool = AtomicBool::new(false);
-static DRIVER: OnceLock<Option<Driver>> = OnceLock::new();
+static DRIVER: OnceLock<Driver> = OnceLock::new();
 
 /// From now on memory is read once in an interval; never where that is 0.
 pub fn allow(interval: Duration) {
     OPEN.store(0, Ordering::Relaxed);
-    DRIVER.get_or_init(|| Driver::of_this_process().ok());
     INTERVAL.store(u64::try_from(interval.as_nanos()).unwrap_or(0), Ordering::Relaxed);
+}
+
+/// The driver is in the process.
+pub fn find_driver() {
+    if DRIVER.get().is_none()
+        && let Ok(driver) = Driver::of_this_process()
+    {
+        DRIVER.get_or_init(|| driver);
+    }
 }
 
 /// A scope was opened, or closed.
@@ -58,7 +66,7 @@ pub fn after_launch() {
         // Another thread reads.
         return;
     }
-    let Some(driver) = DRIVER.get().and_then(Option::as_ref) else { return };
+    let Some(driver) = DRIVER.get() else { return };
     let (Ok(device), Ok((free, total))) = (driver.current_device(), driver.memory()) else {
         return;
     };

@@ -71,18 +71,21 @@ mod tests {
     use crate::scopes::Payload;
 
     fn scope(phase: Phase, thread: u32, instance: u64) -> ScopeRecord {
+        let name = NameId::from_number(instance as u32);
+        let (time_ns, category, depth, payload) = (0, 0, 0, Payload::None);
+        let domain = NameId::NONE;
         ScopeRecord {
-            time_ns: 0,
-            begun_ns: 0,
+            time_ns,
+            begun_ns: time_ns,
             thread,
             phase,
             instance,
-            name: NameId::from_number(instance as u32),
-            domain: NameId::NONE,
-            category: 0,
-            depth: 0,
+            name,
+            domain,
+            category,
+            depth,
             spans_threads: false,
-            payload: Payload::None,
+            payload,
             color: None,
         }
     }

@@ -20,7 +20,7 @@ use crate::events::record::{MemoryRecord, Record};
 use crate::events::row::Row;
 use crate::events::settings::{EventSettings, Format};
 use crate::names::{NameId, NameTable};
-use crate::scopes::{self, ScopeRecord};
+use crate::scopes::{self, Payload, ScopeRecord};
 
 /// Bytes of lines that wait before they are written in the midst of a round.
 const MOST_WAITING: usize = 1 << 20;
@@ -55,6 +55,8 @@ pub struct Writer {
     written: u64,
     /// Kernels whose name was not known.
     unnamed: u64,
+    /// Scopes whose category, colour or payload neither format has a place for.
+    beyond_formats: u64,
 }
 
 impl Writer {
@@ -91,6 +93,7 @@ impl Writer {
             losses: Losses::default(),
             written: 0,
             unnamed: 0,
+            beyond_formats: 0,
         }
     }
 
@@ -188,6 +191,13 @@ impl Writer {
         self.form.left_out()
     }
 
+    /// Scopes whose category, colour or payload is not in the log: neither format has a place for
+    /// them.
+    #[must_use]
+    pub fn beyond_formats(&self) -> u64 {
+        self.beyond_formats
+    }
+
     /// The first of the files that are written now.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
@@ -261,6 +271,10 @@ impl Writer {
 
     fn scope(&mut self, scope: &ScopeRecord) -> Result<(), FileError> {
         self.open.follow(scope);
+        let has_more = scope.color.is_some() || scope.payload != Payload::None;
+        if scope.phase != scopes::Phase::End && (has_more || scope.category != 0) {
+            self.beyond_formats += 1;
+        }
         let phases: &[event::Phase] = match scope.phase {
             scopes::Phase::Begin => &[event::Phase::Begin],
             scopes::Phase::End => &[event::Phase::End],
@@ -270,13 +284,16 @@ impl Writer {
         self.names.prepare(scope.name);
         self.names.prepare(scope.domain);
         for phase in phases {
+            // What GPU Flight has no place for need not be offered to it.
+            let ends = self.is_gpumon && *phase == event::Phase::End;
             let what = What::Scope(Scope {
                 phase: *phase,
                 time: Timestamp(scope.time_ns),
                 name: Cow::Borrowed(self.names.known(scope.name).unwrap_or(UNKNOWN)),
                 instance: Some(scope.instance.cast_signed()),
                 depth: Some(scope.depth.into()),
-                began: (*phase == event::Phase::End).then_some(Timestamp(scope.begun_ns)),
+                began: ends.then_some(Timestamp(scope.begun_ns)),
+                duration: ends.then(|| Span(scope.time_ns.saturating_sub(scope.begun_ns))),
                 tag: self.names.known(scope.domain).map(Cow::Borrowed),
                 ..Scope::default()
             });

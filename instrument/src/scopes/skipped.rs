@@ -75,6 +75,16 @@ pub fn counts() -> impl Iterator<Item = (Reason, u64)> {
     Reason::ALL.into_iter().zip(COUNTS.iter().map(|count| count.load(Ordering::Relaxed)))
 }
 
+/// What came up, for people: each reason and its count. `None` where nothing did.
+#[must_use]
+pub fn summary() -> Option<String> {
+    let all: Vec<String> = counts()
+        .filter(|(_, count)| *count > 0)
+        .map(|(reason, count)| format!("{} {count}", reason.name()))
+        .collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,7 @@
 //! What only some kernels tell: their shape, their occupancy and where they were launched.
 
-use super::{Dim3, Text, keep_some};
+use super::owned::keep_some;
+use super::{Dim3, Text};
 
 /// More about a kernel. Occupancies are shares from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -1,6 +1,7 @@
 //! The state of the host and of its devices at one moment.
 
-use super::{Text, keep_some};
+use super::Text;
+use super::owned::keep_some;
 
 /// The host at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,19 +4,18 @@
 //! each file can be read alone: also the next one after a rotation, which begins anew with the
 //! session's first line and explains each id again where it is first used.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::Channel;
 use super::columnar_batch::{Cell, Rows};
+use super::columnar_session::{Place, Session, TYPES};
 use super::dictionary::Kind;
 use super::rows::Type;
 use super::session_lines::{self as lines, session_id};
 use crate::event::{
-    Copy, Device, Event, Host, Kernel, KernelDetails, Phase, Profile, Scope, Source, Start, System,
-    What,
+    Copy, Device, Event, Host, Kernel, KernelDetails, Phase, Profile, Sampling, Scope, Source,
+    Start, System, What,
 };
-use crate::interner::Interner;
-use crate::json::write;
 use crate::loss::Losses;
 use crate::time::Timestamp;
 
@@ -38,12 +37,6 @@ pub enum Details {
 
 /// Rows of a batch, as the original's client has it.
 const ROWS: usize = 512;
-
-/// Bytes of texts that a session may intern.
-const DICTIONARY: usize = 8 << 20;
-
-/// Most scopes without an instance of their own that may be open.
-const MOST_OPEN: usize = 65_536;
 
 /// Writes columnar batches.
 #[derive(Debug)]
@@ -98,128 +91,6 @@ impl Columnar {
     }
 }
 
-/// The texts of one kind and the channels that have them: one bit for each.
-#[derive(Debug)]
-struct Texts {
-    kind: Kind,
-    interner: Interner<Kind>,
-    explained: Vec<u8>,
-}
-
-#[derive(Debug)]
-struct Session {
-    id: String,
-    start: Option<Vec<u8>>,
-    started: u8,
-    texts: Vec<Texts>,
-    batches: Vec<Rows>,
-    /// Ids that the rows of each channel use and its file does not explain yet.
-    unexplained: Vec<(Channel, Kind, u32)>,
-    /// Lines of details that come behind their kernels.
-    details: Vec<u8>,
-    detailed: HashSet<u32>,
-    scopes: Scopes,
-}
-
-/// Gives scopes their instance and depth where the source has none.
-#[derive(Debug, Default)]
-struct Scopes {
-    last_instance: i64,
-    open: HashMap<String, Vec<i64>>,
-    depth: i64,
-}
-
-const TYPES: [Type; 6] =
-    [Type::Kernel, Type::Copy, Type::Scope, Type::Profile, Type::Host, Type::Device];
-
-impl Session {
-    fn new(id: &str) -> Self {
-        let texts =
-            |kind| Texts { kind, interner: Interner::with_limit(DICTIONARY), explained: vec![] };
-        Self {
-            id: id.to_owned(),
-            start: None,
-            started: 0,
-            texts: Kind::ALL.map(texts).into(),
-            batches: TYPES.map(Rows::new).into(),
-            unexplained: vec![],
-            details: vec![],
-            detailed: HashSet::new(),
-            scopes: Scopes::default(),
-        }
-    }
-
-    fn rotated(&mut self, channel: Channel) {
-        let keep = !(1_u8 << channel.index());
-        self.started &= keep;
-        for texts in &mut self.texts {
-            texts.explained.iter_mut().for_each(|channels| *channels &= keep);
-        }
-        // Rows that wait will stand in the new file, so that what they use has to be there too.
-        for texts in &self.texts {
-            for index in 0..texts.interner.len() {
-                self.unexplained.push((channel, texts.kind, index));
-            }
-        }
-    }
-
-    /// The id of a text on a channel, from 1; `None` where the dictionary is full.
-    fn id(&mut self, channel: Channel, kind: Kind, text: &str) -> Option<i64> {
-        let texts = self.texts.get_mut(kind as usize)?;
-        let (handle, is_new) = texts.interner.intern(text).ok()?;
-        let index = handle.index();
-        if is_new {
-            texts.explained.push(0);
-        }
-        let explained = texts.explained.get_mut(index as usize)?;
-        let bit = 1_u8 << channel.index();
-        if *explained & bit == 0 {
-            *explained |= bit;
-            self.unexplained.push((channel, kind, index));
-        }
-        Some(i64::from(index) + 1)
-    }
-
-    /// Appends the dictionary line that the channel waits for, if it waits for any.
-    fn explain(&mut self, channel: Channel, out: &mut Vec<u8>) {
-        if !self.unexplained.iter().any(|(of, ..)| *of == channel) {
-            return;
-        }
-        let mut line = write::Object::open(out);
-        line.text("type", "dictionary_update").text("session_id", &self.id);
-        for texts in &mut self.texts {
-            let kind = texts.kind;
-            let is_wanted = |entry: &&(Channel, Kind, u32)| entry.0 == channel && entry.1 == kind;
-            let mut wanted = self.unexplained.iter().filter(is_wanted).peekable();
-            if wanted.peek().is_none() {
-                continue;
-            }
-            let mut table = write::Object::open(line.key(kind.key()));
-            for (_, _, index) in wanted {
-                let text = texts.interner.nth(*index);
-                write::text(table.key(itoa::Buffer::new().format(index + 1)), text);
-                if let Some(explained) = texts.explained.get_mut(*index as usize) {
-                    *explained |= 1 << channel.index();
-                }
-            }
-            table.close();
-        }
-        line.close_line();
-        self.unexplained.retain(|(of, ..)| *of != channel);
-    }
-
-    /// Appends the session's first line where the channel has none.
-    fn begin(&mut self, channel: Channel, out: &mut Vec<u8>) {
-        let bit = 1 << channel.index();
-        if self.started & bit == 0 {
-            if let Some(start) = &self.start {
-                out.extend_from_slice(start);
-                self.started |= bit;
-            }
-        }
-    }
-}
-
 fn channel_of(of: Type) -> Channel {
     match of {
         Type::Kernel | Type::Copy => Channel::Device,
@@ -239,10 +110,16 @@ struct Writing<'w> {
 
 impl Writing<'_> {
     fn event(&mut self, event: &Event<'_>) {
+        if !matches!(
+            event.what,
+            What::Start(_) | What::End(_) | What::Sampling(_) | What::KernelDetails(_)
+        ) {
+            self.session.compare_source(&event.source, self.losses);
+        }
         match &event.what {
             What::Start(start) => self.start(&event.source, start),
             What::End(time) => self.end(&event.source, *time),
-            What::Sampling(_) => self.losses.count("system_start, system_stop"),
+            What::Sampling(sampling) => self.sampling(&event.source, sampling),
             What::Kernel(kernel) => self.kernel(&event.source, kernel),
             What::KernelDetails(details) => self.kernel_details(&event.source, details),
             What::Copy(copy) => self.copy(copy),
@@ -254,6 +131,7 @@ impl Writing<'_> {
 
     fn start(&mut self, source: &Source<'_>, start: &Start<'_>) {
         self.flush();
+        self.session.learn_source(source);
         let mut line = vec![];
         lines::start(&mut line, "job_start", source, start);
         if self.session.start.as_ref() == Some(&line) {
@@ -271,6 +149,13 @@ impl Writing<'_> {
             lines::end(self.out, source, time);
             self.send(channel);
         }
+    }
+
+    fn sampling(&mut self, source: &Source<'_>, sampling: &Sampling<'_>) {
+        self.flush_type(Type::Host);
+        self.flush_type(Type::Device);
+        lines::sampling(self.out, source, sampling);
+        self.send(Channel::System);
     }
 
     /// Sends what has been appended, behind what the channel needs first.
@@ -301,7 +186,7 @@ impl Writing<'_> {
     }
 
     fn row(&mut self, of: Type, time: Timestamp, cells: &[Cell]) {
-        let full = |rows: &Rows| rows.len() >= ROWS || !rows.takes(cells);
+        let full = |rows: &Rows| rows.len() >= ROWS || !rows.takes(time.0, cells);
         if self.session.batches.get(of as usize).is_some_and(full) {
             self.flush_type(of);
         }
@@ -339,11 +224,15 @@ impl Writing<'_> {
                 ("corr_id", kernel.correlation),
                 ("dyn_shared", kernel.dynamic_shared_bytes),
                 ("num_regs", kernel.registers),
-                ("has_details", Some(i64::from(has_details))),
+                ("has_details", has_details.map(i64::from)),
                 ("external_kind", kernel.external_kind.filter(|_| external)),
                 ("external_id", kernel.external.filter(|_| external)),
             ],
         );
+        if !external {
+            let id = kernel.external.filter(|id| *id != 0);
+            self.losses.count_some("kernel.external_id without its kind", id.as_ref());
+        }
         self.losses.count_some("kernel.device_id", kernel.device.as_ref());
         self.losses.count_some("kernel.platform", kernel.platform.as_ref());
         self.losses.count_some("kernel.api_start_ns", kernel.call_start.as_ref());
@@ -353,7 +242,7 @@ impl Writing<'_> {
     }
 
     /// Writes the details of a kernel, as far as that is wanted, and says whether there are any.
-    fn details_of(&mut self, source: &Source<'_>, kernel: &Kernel<'_>, name: i64) -> bool {
+    fn details_of(&mut self, source: &Source<'_>, kernel: &Kernel<'_>, name: i64) -> Option<bool> {
         let mut details = kernel.details.clone().unwrap_or_default();
         details.grid = details.grid.or(kernel.grid);
         details.block = details.block.or(kernel.block);
@@ -361,17 +250,17 @@ impl Writing<'_> {
         let bare = KernelDetails { correlation: details.correlation, ..KernelDetails::default() };
         if details == bare {
             // They may stand in a line of their own.
-            return kernel.has_details.unwrap_or(false);
+            return kernel.has_details;
         }
         let name = u32::try_from(name).unwrap_or_default();
         let is_wanted = self.details == Details::All || !self.session.detailed.contains(&name);
         if !is_wanted || details.correlation.is_none() {
             self.losses.count("kernel.details");
-            return false;
+            return Some(false);
         }
         self.session.detailed.insert(name);
         self.kernel_details(source, &details);
-        true
+        Some(true)
     }
 
     fn kernel_details(&mut self, source: &Source<'_>, details: &KernelDetails<'_>) {
@@ -379,7 +268,7 @@ impl Writing<'_> {
         lines::some_integer(&mut line, "corr_id", details.correlation);
         lines::some_extents(&mut line, "grid", details.grid);
         lines::some_extents(&mut line, "block", details.block);
-        lines::details(&mut line, details, "static_shared");
+        lines::details(&mut line, details, "static_shared", self.losses);
         line.close_line();
     }
 
@@ -416,7 +305,7 @@ impl Writing<'_> {
             Phase::Sample => return self.losses.count("scope_sample"),
         };
         let Some(name) = self.id(Type::Scope, Kind::ScopeName, &scope.name) else { return };
-        let (instance, depth) = self.session.scopes.place(scope);
+        let Place { instance, depth, began } = self.session.scopes.place(scope);
         self.row(
             Type::Scope,
             scope.time,
@@ -430,6 +319,15 @@ impl Writing<'_> {
                 ("original_start_ns", scope.original_start.map(|time| time.0)),
             ],
         );
+        // The scope's begin and end tell both.
+        self.losses
+            .count_some("scope.ts_start_ns", scope.began.filter(|_| scope.began != began).as_ref());
+        let told = scope.began.map(|began| scope.time.since(began));
+        self.losses.count_some(
+            "scope.duration_ns",
+            scope.duration.filter(|_| scope.duration != told).as_ref(),
+        );
+        self.losses.count_some("scope.user_scope", scope.path.as_ref());
         self.losses.count_some("scope.tag", scope.tag.as_ref().filter(|tag| !tag.is_empty()));
         self.losses.count_some("scope.host", scope.host.as_ref());
         self.losses.count_some("scope.devices", scope.devices.first());
@@ -452,7 +350,7 @@ impl Writing<'_> {
                 ("function_id", function),
                 ("pc_offset", sample.pc_offset),
                 ("metric_id", metric),
-                ("metric_value", Some(sample.value.unwrap_or_default())),
+                ("metric_value", sample.value),
                 ("stall_reason", sample.stall_reason),
                 ("sample_kind", sample.kind),
                 ("scope_name_id", scope),
@@ -464,6 +362,9 @@ impl Writing<'_> {
     }
 
     fn system(&mut self, system: &System<'_>) {
+        if system.host.is_none() && system.devices.is_empty() {
+            self.losses.count("system_sample without host and devices");
+        }
         if let Some(host) = &system.host {
             self.host(system.time, *host);
         }
@@ -506,7 +407,8 @@ impl Writing<'_> {
         losses.count_some("system_sample.devices.vendor", device.vendor.as_ref());
         losses.count_some("system_sample.devices.pci_bus", device.pci_bus.as_ref());
         // With the total, free memory is told by what is used.
-        let told = device.total_mib.zip(device.used_mib).map(|(total, used)| total - used);
+        let told =
+            device.total_mib.zip(device.used_mib).and_then(|(total, used)| total.checked_sub(used));
         losses.count_some(
             "system_sample.devices.free_mib",
             device.free_mib.filter(|free| Some(*free) != told).as_ref(),
@@ -524,36 +426,5 @@ impl Writing<'_> {
             "system_sample.devices.pcie_tx_bw_bps",
             device.pcie_sent_bytes_per_second.as_ref(),
         );
-    }
-}
-
-impl Scopes {
-    /// The instance and the depth of the scope that an event names: its own, or else the next
-    /// number and the number of scopes that are open.
-    fn place(&mut self, scope: &Scope<'_>) -> (i64, i64) {
-        let key = scope.path.as_deref().unwrap_or(&scope.name);
-        let open_depth = self.depth;
-        let instance = match scope.phase {
-            Phase::Begin => {
-                self.depth += 1;
-                let instance = scope.instance.unwrap_or(self.last_instance + 1);
-                if scope.instance.is_none() && self.open.len() < MOST_OPEN {
-                    self.open.entry(key.to_owned()).or_default().push(instance);
-                }
-                instance
-            }
-            Phase::End => {
-                self.depth = (self.depth - 1).max(0);
-                let begun = self.open.get_mut(key).and_then(Vec::pop);
-                if self.open.get(key).is_some_and(Vec::is_empty) {
-                    self.open.remove(key);
-                }
-                scope.instance.or(begun).unwrap_or(self.last_instance + 1)
-            }
-            _ => scope.instance.unwrap_or(0),
-        };
-        self.last_instance = self.last_instance.max(instance);
-        let depth = if scope.phase == Phase::Begin { open_depth } else { self.depth };
-        (instance, scope.depth.unwrap_or(depth))
     }
 }

@@ -31,9 +31,10 @@ impl Rows {
         self.count
     }
 
-    /// Whether a row with these cells can join those that are there.
-    pub(super) fn takes(&self, cells: &[Cell]) -> bool {
-        self.count == 0 || mask(cells) == self.columns
+    /// Whether a row with these cells can join those that are there: it tells the same, and at a
+    /// time whose distance from the first has 64 bits.
+    pub(super) fn takes(&self, time: i64, cells: &[Cell]) -> bool {
+        self.count == 0 || mask(cells) == self.columns && time.checked_sub(self.base).is_some()
     }
 
     /// Adds a row that begins with its time.
@@ -45,9 +46,7 @@ impl Rows {
             self.names
                 .extend(cells.iter().filter(|(_, cell)| cell.is_some()).map(|(name, _)| *name));
         }
-        // Times of one batch lie hours apart at most; where they do not, the sum still comes out
-        // right because the reader adds with the same wrap.
-        self.cells.push(time.wrapping_sub(self.base));
+        self.cells.push(time.saturating_sub(self.base));
         self.cells.extend(cells.iter().filter_map(|(_, cell)| *cell));
         self.count += 1;
     }

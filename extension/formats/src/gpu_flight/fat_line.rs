@@ -4,9 +4,10 @@ use super::Channel;
 use super::columnar::Channels;
 use super::fat::SAMPLE_KINDS;
 use super::session_lines::{self as lines, open, some_extents, some_integer, some_text, state};
-use crate::event::{Copy, Event, Kernel, Phase, Profile, Sampling, Scope, Source, System, What};
+use crate::event::{Copy, Event, Kernel, Phase, Profile, Scope, Source, System, What};
 use crate::json::write::Object;
 use crate::loss::Losses;
+use crate::time::{Span, Timestamp};
 
 /// Writes one line per event.
 #[derive(Debug, Default)]
@@ -63,7 +64,7 @@ impl Fat {
                 Some(Channel::System)
             }
             What::Sampling(one) => {
-                sampling(out, source, one);
+                lines::sampling(out, source, one);
                 Some(Channel::System)
             }
         };
@@ -80,6 +81,14 @@ fn some_flag(line: &mut Object<'_>, key: &str, value: Option<bool>) {
     }
 }
 
+/// When what began at `start` was over.
+fn end(start: Timestamp, duration: Span, losses: &mut Losses) -> i64 {
+    if start.0.checked_add(duration.0).is_none() {
+        losses.count("end_ns beyond 64 bits");
+    }
+    start.after(duration).0
+}
+
 fn kernel(out: &mut Vec<u8>, source: &Source<'_>, kernel: &Kernel<'_>, losses: &mut Losses) {
     let details = kernel.details.as_ref();
     let mut line = open(out, "kernel_event", source);
@@ -89,7 +98,7 @@ fn kernel(out: &mut Vec<u8>, source: &Source<'_>, kernel: &Kernel<'_>, losses: &
     some_integer(&mut line, "device_id", kernel.device);
     some_integer(&mut line, "stream_id", kernel.stream);
     line.integer("start_ns", kernel.start.0);
-    line.integer("end_ns", kernel.start.after(kernel.duration).0);
+    line.integer("end_ns", end(kernel.start, kernel.duration, losses));
     some_integer(&mut line, "api_start_ns", kernel.call_start.map(|time| time.0));
     some_integer(&mut line, "api_exit_ns", kernel.call_end.map(|time| time.0));
     some_extents(&mut line, "grid", kernel.grid.or(details.and_then(|details| details.grid)));
@@ -98,11 +107,15 @@ fn kernel(out: &mut Vec<u8>, source: &Source<'_>, kernel: &Kernel<'_>, losses: &
     some_integer(&mut line, "num_regs", kernel.registers);
     some_integer(&mut line, "corr_id", kernel.correlation);
     if let Some(details) = details {
-        lines::details(&mut line, details, "static_shared_bytes");
+        lines::details(&mut line, details, "static_shared_bytes", losses);
     }
     line.close_line();
     losses.count_some("kernel.cuda_error", kernel.error.as_ref());
     losses.count_some("kernel.tag", kernel.tag.as_ref());
+    losses.count_some(
+        "kernel.external_kind",
+        kernel.external_kind.filter(|kind| *kind != 0).as_ref(),
+    );
     losses.count_some("kernel.external_id", kernel.external.filter(|id| *id != 0).as_ref());
 }
 
@@ -116,7 +129,7 @@ fn copy(out: &mut Vec<u8>, source: &Source<'_>, copy: &Copy<'_>, losses: &mut Lo
     some_text(&mut line, "user_scope", copy.scope_path.as_deref());
     some_integer(&mut line, "scope_depth", copy.scope_depth);
     line.integer("start_ns", copy.start.0);
-    line.integer("end_ns", copy.start.after(copy.duration).0);
+    line.integer("end_ns", end(copy.start, copy.duration, losses));
     some_integer(&mut line, "api_start_ns", copy.call_start.map(|time| time.0));
     some_integer(&mut line, "api_exit_ns", copy.call_end.map(|time| time.0));
     some_integer(&mut line, "corr_id", copy.correlation);
@@ -151,6 +164,9 @@ fn scope(
     some_integer(&mut line, "scope_instance_id", scope.instance);
     state(&mut line, scope.host, &scope.devices);
     line.close_line();
+    losses.count_some("scope.ts_start_ns", scope.began.as_ref());
+    losses.count_some("scope.duration_ns", scope.duration.as_ref());
+    losses.count_some("scope.original_start_ns", scope.original_start.as_ref());
     losses.count_some("scope.repeat", scope.repeat.filter(|count| *count != 0).as_ref());
     losses.count_some("scope.warmup", scope.warmup.filter(|count| *count != 0).as_ref());
     Ok(())
@@ -187,14 +203,5 @@ fn system(out: &mut Vec<u8>, source: &Source<'_>, system: &System<'_>) {
     some_text(&mut line, "name", system.name.as_deref());
     line.integer("ts_ns", system.time.0);
     state(&mut line, system.host, &system.devices);
-    line.close_line();
-}
-
-fn sampling(out: &mut Vec<u8>, source: &Source<'_>, sampling: &Sampling<'_>) {
-    let kind = if sampling.began { "system_start" } else { "system_stop" };
-    let mut line = open(out, kind, source);
-    some_text(&mut line, "name", sampling.name.as_deref());
-    line.integer("ts_ns", sampling.time.0);
-    state(&mut line, sampling.host, &sampling.devices);
     line.close_line();
 }

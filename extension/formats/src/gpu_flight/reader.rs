@@ -67,6 +67,12 @@ impl Reader {
         }
     }
 
+    /// Whether that line, the last one read, waits for its dictionary: what it tells comes later.
+    #[must_use]
+    pub fn waits(&self, line: u64) -> bool {
+        self.waiting.ends_with(line)
+    }
+
     /// Names what never got its dictionary. Call it when the log has ended.
     pub fn end(&mut self, sink: &mut dyn Sink) {
         for waiting in self.waiting.drain() {
@@ -118,9 +124,7 @@ impl Reader {
     ) -> Result<(), Finding> {
         let name = source.session.as_deref().unwrap_or_default();
         let session = session(&mut self.sessions, number, name)?;
-        if source.pid.is_some() && session.source.pid.is_none() {
-            session.source = source.clone().into_owned();
-        }
+        session.learn(&source);
         if !session.is_new_bound(&what) {
             return Ok(());
         }

@@ -70,8 +70,9 @@ impl Type {
                 &["depth", "repeat", "warmup", "original_start_ns"],
             ),
             Self::Profile => (
-                &["dt_ns", "metric_value"],
+                &["dt_ns"],
                 &[
+                    "metric_value",
                     "corr_id",
                     "device_id",
                     "function_id",

@@ -38,6 +38,14 @@ struct Times {
 }
 
 impl Session {
+    /// Remembers the first process and program that the session is said to be of.
+    pub(super) fn learn(&mut self, source: &Source<'_>) {
+        self.source.pid = self.source.pid.or(source.pid);
+        if let (None, Some(app)) = (&self.source.app, &source.app) {
+            self.source.app = Some(app.to_string().into());
+        }
+    }
+
     /// Whether the session's beginning or end comes for the first time: each channel has both.
     pub(super) fn is_new_bound(&mut self, what: &What<'_>) -> bool {
         let bound = match what {

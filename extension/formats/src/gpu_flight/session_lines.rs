@@ -1,7 +1,8 @@
 //! The lines that both forms share: a session's beginning and end, and the state of its devices.
 
-use crate::event::{Device, Dim3, Host, KernelDetails, Source, Start, StaticDevice};
+use crate::event::{Device, Dim3, Host, KernelDetails, Sampling, Source, Start, StaticDevice};
 use crate::json::write::{Object, integer};
+use crate::loss::Losses;
 use crate::time::Timestamp;
 
 /// Opens a line with its type and, where they are known, the process and the session.
@@ -37,10 +38,12 @@ pub(super) fn some_text(line: &mut Object<'_>, key: &str, value: Option<&str>) {
     }
 }
 
-/// A member that may be absent.
-pub(super) fn some_float(line: &mut Object<'_>, key: &str, value: Option<f64>) {
-    if let Some(value) = value {
-        line.float(key, value);
+/// A share, which may be absent; JSON has no word for one that is not finite.
+fn some_share(line: &mut Object<'_>, key: &str, value: Option<f64>, losses: &mut Losses) {
+    match value {
+        Some(value) if value.is_finite() => drop(line.float(key, value)),
+        Some(_) => losses.count("kernel.occupancy that is not finite"),
+        None => {}
     }
 }
 
@@ -75,6 +78,16 @@ pub(super) fn start(out: &mut Vec<u8>, kind: &str, source: &Source<'_>, start: &
 pub(super) fn end(out: &mut Vec<u8>, source: &Source<'_>, time: Timestamp) {
     let mut line = open(out, "shutdown", source);
     line.integer("ts_ns", time.0);
+    line.close_line();
+}
+
+/// `system_start` or `system_stop`
+pub(super) fn sampling(out: &mut Vec<u8>, source: &Source<'_>, sampling: &Sampling<'_>) {
+    let kind = if sampling.began { "system_start" } else { "system_stop" };
+    let mut line = open(out, kind, source);
+    some_text(&mut line, "name", sampling.name.as_deref());
+    line.integer("ts_ns", sampling.time.0);
+    state(&mut line, sampling.host, &sampling.devices);
     line.close_line();
 }
 
@@ -167,15 +180,20 @@ fn static_device(entry: &mut Object<'_>, device: &StaticDevice<'_>) {
 
 /// The members of a kernel's details, in the order of the original; `static_shared` has another
 /// name in a line of its own than in the wide line of a kernel.
-pub(super) fn details(line: &mut Object<'_>, details: &KernelDetails<'_>, static_shared: &str) {
+pub(super) fn details(
+    line: &mut Object<'_>,
+    details: &KernelDetails<'_>,
+    static_shared: &str,
+    losses: &mut Losses,
+) {
     some_integer(line, static_shared, details.static_shared_bytes);
     some_integer(line, "local_bytes", details.local_bytes);
     some_integer(line, "const_bytes", details.const_bytes);
-    some_float(line, "occupancy", details.occupancy);
-    some_float(line, "reg_occupancy", details.register_occupancy);
-    some_float(line, "smem_occupancy", details.shared_memory_occupancy);
-    some_float(line, "warp_occupancy", details.warp_occupancy);
-    some_float(line, "block_occupancy", details.block_occupancy);
+    some_share(line, "occupancy", details.occupancy, losses);
+    some_share(line, "reg_occupancy", details.register_occupancy, losses);
+    some_share(line, "smem_occupancy", details.shared_memory_occupancy, losses);
+    some_share(line, "warp_occupancy", details.warp_occupancy, losses);
+    some_share(line, "block_occupancy", details.block_occupancy, losses);
     some_text(line, "limiting_resource", details.limiting_resource.as_deref());
     some_integer(line, "max_active_blocks", details.max_active_blocks);
     some_integer(line, "local_mem_total_bytes", details.local_total_bytes);

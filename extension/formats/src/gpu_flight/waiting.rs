@@ -54,6 +54,11 @@ impl Queue {
         ready.into()
     }
 
+    /// Whether the line that came last waits.
+    pub(super) fn ends_with(&self, line: u64) -> bool {
+        self.lines.back().is_some_and(|waiting| waiting.line == line)
+    }
+
     /// Takes out all that is left.
     pub(super) fn drain(&mut self) -> Vec<Waiting> {
         self.bytes = 0;

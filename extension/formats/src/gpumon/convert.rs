@@ -1,17 +1,19 @@
 //! A line becomes an event of the model.
 
-use super::TYPES;
 use super::line::{DeviceEntry, GpumonLine, HostEntry, MemoryEntry};
+use super::{Mode, TYPES};
 use crate::event::{
     Device, Dim3, Event, Host, Kernel, Phase, Sampling, Scope, Source, Start, System, Text, What,
 };
 use crate::finding::{Finding, Sink};
+use crate::json::Number;
 use crate::record::{Extents, Field, Slot, Whole};
 use crate::time::{Span, Timestamp};
 
 /// The event that a line tells, or `None` where it tells none; the sink then knows why.
 pub(super) fn event<'a>(
     number: u64,
+    mode: Mode,
     line: &mut GpumonLine<'a>,
     sink: &mut dyn Sink,
 ) -> Option<Event<'a>> {
@@ -20,7 +22,7 @@ pub(super) fn event<'a>(
         Slot::Wrong(found) => return refuse(number, sink, "type", TYPES, found),
         Slot::Absent => return refuse(number, sink, "type", TYPES, "nothing"),
     };
-    let mut take = Take { number, kind: &kind, sink, refused: false };
+    let mut take = Take { number, mode, kind: &kind, sink, refused: false };
     let needs_pid = !kind.starts_with("system_");
     let what = match kind.as_ref() {
         "init" => What::Start(start(line, &mut take)),
@@ -210,21 +212,23 @@ impl<'a> DeviceEntry<'a> {
 impl HostEntry<'_> {
     /// The state that the entry tells; processor use is rounded to a hundredth of a percent.
     pub(crate) fn state(&mut self) -> Host {
-        let hundredths = |percent: f64| {
-            let hundredths = (percent * 100.0).round();
-            // Beyond this no processor's use lies, and the conversion is exact below.
-            #[expect(clippy::cast_possible_truncation, reason = "bounded just before")]
-            (hundredths.abs() < 1e12).then_some(hundredths as i64)
+        let hundredths = |percent: Number<'_>| match percent.scaled(2) {
+            Some(exact) => i64::try_from(exact).ok(),
+            None => rounded(percent.as_f64() * 100.0),
         };
         Host {
-            cpu_centipercent: self
-                .cpu_percent
-                .take()
-                .and_then(|percent| hundredths(percent.as_f64())),
+            cpu_centipercent: self.cpu_percent.take().and_then(hundredths),
             ram_used_mib: self.ram_used.take(),
             ram_total_mib: self.ram_total.take(),
         }
     }
+}
+
+/// The nearest whole number, where the double is small enough to tell it.
+fn rounded(value: f64) -> Option<i64> {
+    let value = value.round();
+    #[expect(clippy::cast_possible_truncation, reason = "bounded just before")]
+    (value.abs() < 1e15).then_some(value as i64)
 }
 
 fn host(slot: &mut Slot<'_, HostEntry<'_>>, take: &mut Take<'_>) -> Option<Host> {
@@ -240,6 +244,7 @@ fn host(slot: &mut Slot<'_, HostEntry<'_>>, take: &mut Take<'_>) -> Option<Host>
 /// there refuses the line; the value that is then returned is never used.
 struct Take<'s> {
     number: u64,
+    mode: Mode,
     kind: &'s str,
     sink: &'s mut dyn Sink,
     refused: bool,
@@ -249,6 +254,18 @@ impl Take<'_> {
     fn refuse(&mut self, field: &str, expected: &'static str, found: &str) {
         self.refused = true;
         self.sink.finding(Finding::refused(self.number, field, expected, found));
+    }
+
+    /// A number that no event can hold. The schema allows it.
+    fn beyond(&mut self, field: &str, found: &str) {
+        const EXPECTED: &str = "less than 2^63";
+        match self.mode {
+            Mode::Tolerant => self.refuse(field, EXPECTED, found),
+            Mode::Strict => {
+                self.refused = true;
+                self.suspect(field, EXPECTED, found);
+            }
+        }
     }
 
     fn suspect(&mut self, field: &str, expected: &'static str, found: &str) {
@@ -266,9 +283,7 @@ impl Take<'_> {
                 self.refuse(field, EXPECTED, "a negative number")
             }
             Slot::Is(Whole::Fits(value)) => return *value,
-            Slot::Is(Whole::Beyond(number)) => {
-                self.refuse(field, "less than 2^63", number.as_str())
-            }
+            Slot::Is(Whole::Beyond(number)) => self.beyond(field, number.as_str()),
             Slot::Wrong(found) => self.refuse(field, EXPECTED, found),
             Slot::Absent => self.refuse(field, EXPECTED, "nothing"),
         }
@@ -325,7 +340,7 @@ impl Take<'_> {
             Slot::Absent => self.refuse(field, Extents::EXPECTED, "nothing"),
             Slot::Is(extents) => match extents.fits() {
                 Some(extents) => return extents,
-                None => self.refuse(field, "less than 2^63", "a larger number"),
+                None => self.beyond(field, "a larger number"),
             },
         }
         [0; 3]

@@ -2,7 +2,7 @@
 
 use crate::event::Text;
 use crate::json::Number;
-use crate::record::{Extents, Slot, Whole, record};
+use crate::record::{Extents, Slot, Unknown, Whole, record};
 
 record! {
     /// One line.
@@ -78,17 +78,23 @@ record! {
 }
 
 impl GpumonLine<'_> {
-    /// A line that was read by the schema alone means nothing by what the schema does not name.
+    /// A line that was read by the schema alone means nothing by what the schema does not name: that
+    /// becomes unknown.
     pub(super) fn forget_what_the_schema_does_not_know(&mut self) {
-        for slot in [
-            &mut self.dynamic_shared_bytes,
-            &mut self.registers,
-            &mut self.scope_rate_ms,
-            &mut self.system_rate_ms,
-        ] {
-            *slot = Slot::Absent;
+        fn forget<'a, T>(slot: &mut Slot<'a, T>, key: &'static str, unknown: &mut Unknown<'a>) {
+            if std::mem::take(slot).is_there() {
+                unknown.push(key.into());
+            }
         }
-        self.devices = Slot::Absent;
-        self.host = Slot::Absent;
+        let unknown = &mut self.unknown;
+        if self.kind.get().is_some_and(|kind| kind == "init") {
+            forget(&mut self.memory, "memory", unknown);
+        }
+        forget(&mut self.dynamic_shared_bytes, "dyn_shared_bytes", unknown);
+        forget(&mut self.registers, "num_regs", unknown);
+        forget(&mut self.devices, "devices", unknown);
+        forget(&mut self.host, "host", unknown);
+        forget(&mut self.scope_rate_ms, "scope_rate_ms", unknown);
+        forget(&mut self.system_rate_ms, "system_rate_ms", unknown);
     }
 }

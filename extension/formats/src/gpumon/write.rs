@@ -146,8 +146,16 @@ impl Line<'_, '_> {
         let (Some(grid), Some(block)) = (grid, block) else {
             return Err("kernel without grid and block");
         };
-        let Some(shared) = kernel.dynamic_shared_bytes else {
+        if grid.iter().chain(&block).any(|extent| *extent < 0) {
+            return Err("kernel with negative grid or block");
+        }
+        let Some(shared) = kernel.dynamic_shared_bytes.filter(|bytes| *bytes >= 0) else {
             return Err("kernel without dyn_shared");
+        };
+        let Some(end) =
+            kernel.start.0.checked_add(kernel.duration.0).filter(|_| kernel.duration.0 >= 0)
+        else {
+            return Err("kernel without an end of 64 bits");
         };
         let Some(error) = &kernel.error else { return Err("kernel without cuda_error") };
         if kernel.name.is_empty() {
@@ -155,8 +163,8 @@ impl Line<'_, '_> {
         }
         self.head("kernel").object.text("kernel", &kernel.name);
         self.time("ts_start_ns", kernel.start)?;
-        self.time("ts_end_ns", kernel.start.after(kernel.duration))?;
-        self.time("duration_ns", Timestamp(kernel.duration.0))?;
+        self.time("ts_end_ns", Timestamp(end))?;
+        self.object.integer("duration_ns", kernel.duration.0);
         self.object.integers("grid", grid).integers("block", block);
         self.object.integer("shared_mem_bytes", shared).text("cuda_error", error);
         if let Some(tag) = &kernel.tag {
@@ -168,6 +176,10 @@ impl Line<'_, '_> {
         losses.count_some("kernel.num_regs", kernel.registers.as_ref());
         losses.count_some("kernel.api_start_ns", kernel.call_start.as_ref());
         losses.count_some("kernel.api_exit_ns", kernel.call_end.as_ref());
+        losses.count_some(
+            "kernel.external_kind",
+            kernel.external_kind.filter(|kind| *kind != 0).as_ref(),
+        );
         losses.count_some("kernel.external_id", kernel.external.filter(|id| *id != 0).as_ref());
         losses.count_some("kernel.platform", kernel.platform.as_ref());
         losses.count_some("kernel.details", details);
@@ -196,17 +208,23 @@ impl Line<'_, '_> {
         if scope.phase == Phase::End {
             let Some(began) = began else { return Err("scope_end without its begin") };
             let duration = scope.duration.unwrap_or(scope.time.since(began));
+            if duration.0 < 0 {
+                return Err("scope that ends before it begins");
+            }
             self.time("ts_start_ns", began)?;
             self.time("ts_end_ns", scope.time)?;
-            self.time("duration_ns", Timestamp(duration.0))?;
+            self.object.integer("duration_ns", duration.0);
         } else {
             self.time("ts_ns", scope.time)?;
+            losses.count_some("scope.ts_start_ns", scope.began.as_ref());
+            losses.count_some("scope.duration_ns", scope.duration.as_ref());
         }
         self.memory(&scope.devices, scope.host, losses);
         losses.count_some("scope.instance", scope.instance.as_ref());
         losses.count_some("scope.depth", scope.depth.as_ref());
         losses.count_some("scope.user_scope", scope.path.as_ref());
         losses.count_some("scope.repeat", scope.repeat.filter(|count| *count != 0).as_ref());
+        losses.count_some("scope.original_start_ns", scope.original_start.as_ref());
         losses.count_some("scope.warmup", scope.warmup.filter(|count| *count != 0).as_ref());
         Ok(())
     }

@@ -116,7 +116,7 @@ pub(super) fn host_of(row: &mut Row<'_, '_>) -> Option<Host> {
 }
 
 pub(super) fn kernel<'a>(cells: &mut Cells<'a>, shape: i64, kernel: &'a Kernel<'_>) {
-    let before = |time: Option<Timestamp>| time.map(|time| kernel.start.since(time).0);
+    let before = |time: Option<Timestamp>| time.map(|time| kernel.start.0.wrapping_sub(time.0));
     push!(
         cells,
         kernel.start.0,
@@ -144,7 +144,7 @@ pub(super) fn kernel<'a>(cells: &mut Cells<'a>, shape: i64, kernel: &'a Kernel<'
 /// The kernel without its shape, and the shape's place.
 pub(super) fn kernel_of<'a>(row: &mut Row<'a, '_>) -> (Kernel<'a>, Option<i64>) {
     let start = Timestamp(row.whole().unwrap_or_default());
-    let before = |span: Option<i64>| span.map(|span| Timestamp(start.0.saturating_sub(span)));
+    let before = |span: Option<i64>| span.map(|span| Timestamp(start.0.wrapping_sub(span)));
     let mut kernel = Kernel {
         start,
         duration: Span(row.whole().unwrap_or_default()),
@@ -283,7 +283,7 @@ fn resources_of<'a>(row: &mut Row<'a, '_>) -> KernelDetails<'a> {
 }
 
 pub(super) fn copy<'a>(cells: &mut Cells<'a>, copy: &'a Copy<'_>) {
-    let before = |time: Option<Timestamp>| time.map(|time| copy.start.since(time).0);
+    let before = |time: Option<Timestamp>| time.map(|time| copy.start.0.wrapping_sub(time.0));
     push!(
         cells,
         copy.start.0,
@@ -307,7 +307,7 @@ pub(super) fn copy<'a>(cells: &mut Cells<'a>, copy: &'a Copy<'_>) {
 
 pub(super) fn copy_of<'a>(row: &mut Row<'a, '_>) -> Copy<'a> {
     let start = Timestamp(row.whole().unwrap_or_default());
-    let before = |span: Option<i64>| span.map(|span| Timestamp(start.0.saturating_sub(span)));
+    let before = |span: Option<i64>| span.map(|span| Timestamp(start.0.wrapping_sub(span)));
     Copy {
         start,
         duration: Span(row.whole().unwrap_or_default()),
