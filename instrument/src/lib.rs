@@ -48,6 +48,7 @@ pub mod resident;
 pub mod sampler;
 pub mod sampling;
 pub mod scopes;
+pub mod seen;
 pub mod session;
 pub mod settings;
 pub mod signals;

@@ -3,7 +3,6 @@
 //! There is one session in a process. Whoever holds it makes every call to CUPTI and writes every
 //! file, so none of this happens twice at a time.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use nix::unistd::{Pid, gettid};
@@ -24,6 +23,7 @@ use crate::probes;
 use crate::publisher::Publisher;
 use crate::resident::resident_bytes;
 use crate::sampling::Sampling;
+use crate::seen::Seen;
 use crate::settings::Settings;
 use crate::tally::Tally;
 
@@ -79,14 +79,6 @@ pub struct Session {
     next_survey: Instant,
     /// Whether the plan is new and windows have not got ready for it.
     unprepared: bool,
-}
-
-/// Launches since the process was first listed.
-#[derive(Debug, Default)]
-struct Seen {
-    launches: u64,
-    unfitted: u64,
-    by_device: BTreeMap<u32, u64>,
 }
 
 /// What is said once in the life of a process.
@@ -378,15 +370,10 @@ impl Session {
             tally.add(occupancy, launches);
             sampling.count(shape, launches);
             kernels.count(shape, occupancy, launches);
-            seen.launches += launches;
-            let [context, ..] = *shape;
-            if let Some(device) = observer::contexts().device_of(context) {
-                *seen.by_device.entry(device).or_default() += launches;
-            }
+            seen.count(shape, launches);
         });
         tally.add(None, drained.unfitted);
-        seen.launches += drained.unfitted;
-        seen.unfitted += drained.unfitted;
+        seen.count_unfitted(drained.unfitted);
         self.kernels.settle();
         self.sampling.settle(now, &mut self.log);
         if let (Some(cupti), State::Measuring) = (&self.cupti, LIFECYCLE.state()) {
