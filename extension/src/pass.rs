@@ -64,7 +64,6 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     let started = Instant::now();
     let Paths { state, measurements, containers, .. } = &setup.config.paths;
     folders::make(&setup.config)?;
-    folders::make_for_events(&setup.config)?;
     let _lock = Lock::take(state)?;
     let (spool, rejected) = (Spool::open(state)?, Rejected::open(state)?);
     let top = measurements::open(measurements)?;

@@ -29,6 +29,7 @@ pub struct Driver {
     /// Missing before CUDA 11.8.
     max_active_clusters: Option<MaxActiveClusters>,
     synchronize: unsafe extern "C" fn() -> CUresult,
+    memory: Option<unsafe extern "C" fn(*mut usize, *mut usize) -> CUresult>,
     is_capturing: unsafe extern "C" fn(*mut c_void, *mut u32) -> CUresult,
     /// Both missing before CUDA 12.3.
     function_name: Option<NameOf>,
@@ -121,6 +122,8 @@ impl Driver {
             max_active_clusters: unsafe { library.function(c"cuOccupancyMaxActiveClusters") }.ok(),
             // SAFETY: the type is that of cuda.h.
             synchronize: unsafe { library.function(c"cuCtxSynchronize") }?,
+            // SAFETY: the type is that of cuda.h.
+            memory: unsafe { library.function(c"cuMemGetInfo_v2") }.ok(),
             // SAFETY: the type is that of cuda.h, with the enumeration as a number.
             is_capturing: unsafe { library.function(c"cuStreamIsCapturing") }?,
             // SAFETY: the type is that of cuda.h; a CUfunction is a pointer.
@@ -149,6 +152,18 @@ impl Driver {
         // SAFETY: the pointer may be written.
         checked("cuCtxGetDevice", unsafe { (self.current_device)(&raw mut device) })?;
         Ok(device)
+    }
+
+    /// Bytes that are free on the device of the calling thread's context, and bytes that there are.
+    ///
+    /// # Errors
+    /// What `cuMemGetInfo` returned, or that there is none.
+    pub fn memory(&self) -> Result<(u64, u64), DriverError> {
+        let memory = self.memory.ok_or(MissingSymbol(c"cuMemGetInfo_v2"))?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: both pointers may be written.
+        checked("cuMemGetInfo", unsafe { memory(&raw mut free, &raw mut total) })?;
+        Ok((free as u64, total as u64))
     }
 
     /// One number about a device.

@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use warpgauge_wire::FunctionSet;
 
+use crate::events::EventCounts;
 use crate::lifecycle::State;
 use crate::publisher::{PublishError, replace};
 
@@ -35,6 +36,8 @@ pub struct Report {
     pub window_time_ns: u64,
     /// Memory that the library costs, in bytes, where the system says it.
     pub resident_bytes: Option<u64>,
+    /// Events in the event log, and those that are not.
+    pub events: EventCounts,
     /// Launches by device ordinal.
     pub devices: Vec<(u32, u64)>,
 }
@@ -113,13 +116,15 @@ fn json(report: &Report, since_ns: u128, now_ns: u128) -> String {
     let (functions, devices) = (functions.join(","), devices.join(","));
     let Report { launches_seen, launches_dropped, windows, windows_discarded, .. } = report;
     let (pid, window_time_ns) = (std::process::id(), report.window_time_ns);
+    let EventCounts { written, lost } = report.events;
     format!(
         "{{\"version\":1,\"pid\":{pid},\"state\":\"{state}\",\"reason\":{reason},\
          \"since_ns\":{since_ns},\"updated_ns\":{now_ns},\"functions\":[{functions}],\
          \"launches_seen\":{launches_seen},\"launches_measured_share\":{share},\
          \"launches_dropped\":{launches_dropped},\"windows\":{windows},\
          \"windows_discarded\":{windows_discarded},\"window_time_ns\":{window_time_ns},\
-         \"resident_bytes\":{resident},\"devices\":[{devices}]}}\n"
+         \"resident_bytes\":{resident},\"events_written\":{written},\"events_lost\":{lost},\
+         \"devices\":[{devices}]}}\n"
     )
 }
 
@@ -158,6 +163,7 @@ mod tests {
             windows_discarded: 1,
             window_time_ns: 41_000_000,
             resident_bytes: Some(118_000_000),
+            events: EventCounts { written: 120_000, lost: 3 },
             devices: vec![(0, 100_000), (1, 20_000)],
         }
     }
@@ -170,7 +176,8 @@ mod tests {
              \"updated_ns\":6,\"functions\":[\"instructions\",\"occupancy\"],\
              \"launches_seen\":120000,\"launches_measured_share\":0.98,\"launches_dropped\":0,\
              \"windows\":7,\"windows_discarded\":1,\"window_time_ns\":41000000,\
-             \"resident_bytes\":118000000,\"devices\":[{{\"ordinal\":0,\"launches\":100000}},\
+             \"resident_bytes\":118000000,\"events_written\":120000,\"events_lost\":3,\
+             \"devices\":[{{\"ordinal\":0,\"launches\":100000}},\
              {{\"ordinal\":1,\"launches\":20000}}]}}\n"
         );
         assert_eq!(json(&report(), 5, 6), expected);

@@ -17,6 +17,7 @@
 //!
 //! It is a guest: no fault of its own may be seen by the host program ([`mod@guard`]).
 
+pub mod api;
 pub mod collective;
 pub mod contexts;
 pub mod control;
@@ -25,6 +26,7 @@ pub mod descriptors;
 pub mod driver;
 pub mod dynamic_library;
 pub mod estimator;
+pub mod events;
 pub mod exit;
 pub mod graphs;
 pub mod guard;
@@ -37,12 +39,16 @@ pub mod lifecycle;
 pub mod log;
 pub mod meter;
 pub mod mps;
+pub mod names;
+pub mod nvtx;
 pub mod observer;
 pub mod probes;
 pub mod publisher;
 pub mod resident;
 pub mod sampler;
 pub mod sampling;
+pub mod scopes;
+pub mod seen;
 pub mod session;
 pub mod settings;
 pub mod signals;

@@ -3,7 +3,6 @@
 //! There is one session in a process. Whoever holds it makes every call to CUPTI and writes every
 //! file, so none of this happens twice at a time.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use nix::unistd::{Pid, gettid};
@@ -12,6 +11,7 @@ use warpgauge_wire::FunctionSet;
 use crate::control::{Control, Look};
 use crate::cupti::{Cupti, CuptiError, Subscription};
 use crate::driver::{Driver, DriverError};
+use crate::events::EventLog;
 use crate::graphs::Unseen;
 use crate::guard;
 use crate::health::{Health, Report};
@@ -23,6 +23,7 @@ use crate::probes;
 use crate::publisher::Publisher;
 use crate::resident::resident_bytes;
 use crate::sampling::Sampling;
+use crate::seen::Seen;
 use crate::settings::Settings;
 use crate::tally::Tally;
 
@@ -56,11 +57,14 @@ pub struct Session {
     control: Control,
     publisher: Publisher,
     tally: Tally,
+    /// Whether the driver has injected us; before that nothing of CUDA is touched.
+    has_cuda: bool,
     cupti: Option<Cupti>,
     subscription: Option<Subscription>,
     sampling: Sampling,
     kernels: Kernels,
     health: Health,
+    events: EventLog,
     /// What is listed, whether it can be followed or not.
     listed: FunctionSet,
     /// Why nothing is measured, where that is not the operator's wish.
@@ -75,14 +79,6 @@ pub struct Session {
     next_survey: Instant,
     /// Whether the plan is new and windows have not got ready for it.
     unprepared: bool,
-}
-
-/// Launches since the process was first listed.
-#[derive(Debug, Default)]
-struct Seen {
-    launches: u64,
-    unfitted: u64,
-    by_device: BTreeMap<u32, u64>,
 }
 
 /// What is said once in the life of a process.
@@ -111,11 +107,13 @@ impl Session {
             control: Control::new(settings.runtime_config_path.clone(), std::process::id()),
             publisher: Publisher::new(settings.measurements_output_dir.clone()),
             tally: Tally::default(),
+            has_cuda: false,
             cupti: None,
             subscription: None,
             sampling: Sampling::new(&settings, now),
             kernels: Kernels::new(settings.mangled_names, now),
             health: Health::new(&settings.measurements_output_dir),
+            events: EventLog::new(settings.events.clone(), now),
             listed: FunctionSet::EMPTY,
             reason: None,
             seen: Seen::default(),
@@ -129,6 +127,13 @@ impl Session {
             log,
             settings,
         }
+    }
+
+    /// The driver has injected us: what is listed can be measured from the next step on.
+    pub fn cuda_begins(&mut self, now: Instant) {
+        self.has_cuda = true;
+        self.next_poll = now;
+        self.events.cuda_begins();
     }
 
     /// Does what is due and says how long there is nothing to do.
@@ -163,7 +168,9 @@ impl Session {
         }
         let next = self.next_poll.min(self.next_flush);
         let next = survey_interval.map_or(next, |_| next.min(self.next_survey));
-        next.saturating_duration_since(now)
+        let next = next.saturating_duration_since(now);
+        let events = self.events.step(now, self.cupti.as_ref(), &mut self.log);
+        events.map_or(next, |events| events.min(next))
     }
 
     /// Whether the process was taken off the list while a thread of it was in a window.
@@ -195,6 +202,14 @@ impl Session {
     }
 
     fn follow(&mut self, moment: Moment, now: Instant) {
+        if !self.listed.is_empty() {
+            self.events.begin(now, &mut self.log);
+        } else if self.subscription.is_none() {
+            self.events.pause(&mut self.log);
+        }
+        if !self.has_cuda {
+            return;
+        }
         let followed = match (self.listed.is_empty(), self.subscription.is_some()) {
             (true, false) => Ok(()),
             (true, true) => self.stop(now),
@@ -217,6 +232,7 @@ impl Session {
         }
         // Nothing is left to be given back.
         self.subscription = None;
+        self.events.forget_tracing();
         observer::window().abandon();
         self.survey(now);
         self.flush();
@@ -261,8 +277,8 @@ impl Session {
         self.log.say(format_args!("listed for {listed}: measuring through {file} ({version})"));
         self.reason = None;
         self.said.slot_taken = false;
-        self.sampling.list(self.listed);
-        self.unprepared = true;
+        self.events.trace(cupti, &mut self.log);
+        self.list_for_windows();
         self.next_survey = now;
         Ok(())
     }
@@ -273,9 +289,15 @@ impl Session {
         self.flush();
         observer::measure(self.listed, Driver::of_this_process()?);
         self.log.say_details(format_args!("listed for {}", self.listed));
-        self.sampling.list(self.listed);
-        self.unprepared = true;
+        self.list_for_windows();
         Ok(())
+    }
+
+    /// A kernel cannot be traced and patched at once: CUPTI refuses it or hangs.
+    fn list_for_windows(&mut self) {
+        let traced = self.events.excludes_windows();
+        self.sampling.list(if traced { FunctionSet::EMPTY } else { self.listed });
+        self.unprepared = !traced;
     }
 
     /// What CUPTI does here takes long and calls the driver, which is not ready inside `cuInit`: it
@@ -300,8 +322,10 @@ impl Session {
             return Ok(());
         }
         if let Some(subscription) = self.subscription.take().filter(|slot| slot.check().is_ok()) {
+            self.events.stop_tracing();
             subscription.give_back()?;
         }
+        self.events.pause(&mut self.log);
         LIFECYCLE.change(State::Measuring, State::Armed);
         self.survey(now);
         self.flush();
@@ -318,6 +342,7 @@ impl Session {
         if !matches!(LIFECYCLE.state(), State::Armed | State::Measuring) {
             return;
         }
+        self.events.stop_tracing();
         LIFECYCLE.disable();
         let is_shut = wait_for(PATIENCE_WITH_WINDOW, || observer::window().disarm());
         if let Some(subscription) = self.subscription.take() {
@@ -333,6 +358,7 @@ impl Session {
         self.reason = Some(why.to_owned());
         self.survey(Instant::now());
         self.flush();
+        self.events.pause(&mut self.log);
         self.report();
     }
 
@@ -344,15 +370,10 @@ impl Session {
             tally.add(occupancy, launches);
             sampling.count(shape, launches);
             kernels.count(shape, occupancy, launches);
-            seen.launches += launches;
-            let [context, ..] = *shape;
-            if let Some(device) = observer::contexts().device_of(context) {
-                *seen.by_device.entry(device).or_default() += launches;
-            }
+            seen.count(shape, launches);
         });
         tally.add(None, drained.unfitted);
-        seen.launches += drained.unfitted;
-        seen.unfitted += drained.unfitted;
+        seen.count_unfitted(drained.unfitted);
         self.kernels.settle();
         self.sampling.settle(now, &mut self.log);
         if let (Some(cupti), State::Measuring) = (&self.cupti, LIFECYCLE.state()) {
@@ -391,6 +412,7 @@ impl Session {
     pub fn finish(&mut self) {
         self.survey(Instant::now());
         self.flush();
+        self.events.finish(self.seen.launches, &mut self.log);
         // Threads may have stacks of any size; that of the first one is large.
         let is_first_thread = gettid() == Pid::this();
         self.kernels.report(&self.sampling, is_first_thread, &mut self.log);
@@ -427,6 +449,7 @@ impl Session {
             windows_discarded: statistics.discarded,
             window_time_ns: u64::try_from(statistics.time.as_nanos()).unwrap_or(u64::MAX),
             resident_bytes: resident_bytes(),
+            events: self.events.counts(),
             devices: self.seen.by_device.iter().map(|(device, n)| (*device, *n)).collect(),
         };
         // The measurements go to the same folder and say what is wrong with it.

@@ -19,6 +19,7 @@ use warpgauge_wire::limits::{DEFAULT_POLLING_INTERVAL, MIN_POLLING_INTERVAL};
 use warpgauge_wire::number::parse_float;
 
 use crate::control::read_bounded;
+use crate::events::settings::{EventSettings, Format};
 
 /// More than any settings file needs.
 const MAX_SETTINGS_BYTES: u64 = 64 << 10;
@@ -55,6 +56,8 @@ pub struct Settings {
     pub window_budget_percent: f64,
     /// The shortest time between two windows.
     pub window_interval: Duration,
+    /// The event log.
+    pub events: EventSettings,
 }
 
 impl Default for Settings {
@@ -73,12 +76,13 @@ impl Default for Settings {
             mangled_names: false,
             window_budget_percent: 1.0,
             window_interval: Duration::from_secs(1),
+            events: EventSettings::default(),
         }
     }
 }
 
 /// Every key, in the order of the example file.
-pub const KEYS: [&str; 13] = [
+pub const KEYS: [&str; 19] = [
     "logfile",
     "runtime_config_path",
     "runtime_config_polling_interval",
@@ -92,6 +96,12 @@ pub const KEYS: [&str; 13] = [
     "mangled_names",
     "window_budget_percent",
     "window_interval",
+    "events",
+    "events_folder",
+    "events_activity",
+    "events_memory_interval",
+    "events_file_mib",
+    "events_files",
 ];
 
 /// What was wrong with the settings, ready for the log.
@@ -121,7 +131,11 @@ impl Settings {
     /// Paths that hold wherever the program goes: relative ones are of the folder it is in now.
     fn make_absolute(&mut self) {
         let cupti = self.cupti_path.as_mut().filter(|path| path.components().count() > 1);
-        let paths = [&mut self.runtime_config_path, &mut self.measurements_output_dir];
+        let paths = [
+            &mut self.runtime_config_path,
+            &mut self.measurements_output_dir,
+            &mut self.events.folder,
+        ];
         for path in paths.into_iter().chain(self.logfile.as_mut()).chain(cupti) {
             if let Ok(absolute) = std::path::absolute(&*path) {
                 *path = absolute;
@@ -199,6 +213,19 @@ impl Settings {
             "window_interval" => {
                 self.window_interval = seconds_from(SHORTEST_WINDOW_INTERVAL, value)?;
             }
+            "events" => self.events.format = Format::of_setting(value)?,
+            "events_folder" => self.events.folder = required_path(value)?,
+            "events_activity" => self.events.activity = boolean(value)?,
+            "events_memory_interval" if value == "0" => {
+                self.events.memory_interval = Duration::ZERO;
+            }
+            "events_memory_interval" => {
+                self.events.memory_interval = seconds_from(SHORTEST_MEMORY_INTERVAL, value)?;
+            }
+            "events_file_mib" => {
+                self.events.limits.file_bytes = u64::from(whole(MOST_MIB, value)?) << 20;
+            }
+            "events_files" => self.events.limits.files = whole(MOST_FILES, value)?,
             _ => return Err(format!("unknown setting {key:?}; known are {}", KEYS.join(", "))),
         }
         Ok(())
@@ -233,6 +260,19 @@ fn required_path(value: &str) -> Result<PathBuf, String> {
 
 /// Windows closer together are a trace, not a sample.
 const SHORTEST_WINDOW_INTERVAL: Duration = Duration::from_millis(10);
+
+/// A reading holds up a thread of the program's.
+const SHORTEST_MEMORY_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The largest file of an event log, in MiB, and the most of them.
+const MOST_MIB: u32 = 1 << 20;
+const MOST_FILES: u32 = 1000;
+
+/// A whole number from 1 on.
+fn whole(most: u32, value: &str) -> Result<u32, String> {
+    let number = value.parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| format!("expected a whole number from 1 to {most}, found {value:?}"))
+}
 
 fn interval(value: &str) -> Result<Duration, String> {
     seconds_from(MIN_POLLING_INTERVAL, value)
@@ -332,7 +372,9 @@ flush_interval = 3\r
             .map(|key| {
                 let mut settings = Settings::default();
                 let value = match *key {
-                    "count_warp_level" => "false",
+                    "count_warp_level" | "events_activity" => "false",
+                    "events" => "gpumon",
+                    "events_file_mib" | "events_files" => "7",
                     key if key.ends_with("interval") || key.ends_with("percent") => "7",
                     _ => "yes",
                 };

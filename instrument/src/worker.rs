@@ -4,6 +4,7 @@
 
 use std::ffi::c_int;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError, TryLockError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ use crate::settings::Settings;
 /// What the loader and CUPTI need to start up; pages that are not touched cost nothing.
 const STACK_BYTES: usize = 512 << 10;
 
-/// How long an exit waits for a worker that is in the middle of something.
+/// How long an exit, or a `cuInit`, waits for a worker that is in the middle of something.
 const PATIENCE_AT_EXIT: Duration = Duration::from_secs(1);
 
 /// Of pthread.h, on Linux.
@@ -35,11 +36,42 @@ unsafe extern "C" {
 static SESSION: Mutex<Option<Session>> = Mutex::new(None);
 static WORKER: OnceLock<Thread> = OnceLock::new();
 
+/// Whether the settings ask for an event log, which is what scopes are for.
+static IS_ABOUT_EVENTS: AtomicBool = AtomicBool::new(false);
+
 /// Arms the library: called inside the host's `cuInit`. A process that is listed already is measured
 /// from its first launch.
 pub fn start() {
+    if arm(true) {
+        return;
+    }
+    // Scopes came first. Our thread does not touch CUDA before it is told of it, so it is soon done
+    // with whatever it is at.
+    if let Some(mut held) = hold_soon(PATIENCE_AT_EXIT)
+        && let Some(session) = held.as_mut()
+    {
+        session.cuda_begins(Instant::now());
+        session.step(Moment::InsideInit, Instant::now());
+    }
+    wake();
+}
+
+/// Arms the library before the first scope of a program, which may never use CUDA. False where the
+/// settings ask for no event log: scopes are of no use then, and nothing is begun.
+pub fn start_for_scopes() -> bool {
+    let asked = Settings::of_this_process().0.events.format.is_some();
+    if asked {
+        arm(false);
+    }
+    asked && IS_ABOUT_EVENTS.load(Ordering::Acquire)
+}
+
+/// Arms the library if it is not yet; false where it is.
+fn arm(has_cuda: bool) -> bool {
     static ONCE: Once = Once::new();
+    let mut is_first = false;
     ONCE.call_once(|| {
+        is_first = true;
         let (settings, complaints) = Settings::of_this_process();
         let mut log =
             Log::new(settings.logfile.clone(), settings.console_log_enabled, settings.verbose);
@@ -53,7 +85,11 @@ pub fn start() {
         }
         mps::pipe_of_this_process();
         LIFECYCLE.change(State::Off, State::Armed);
+        IS_ABOUT_EVENTS.store(settings.events.format.is_some(), Ordering::Release);
         let mut session = Session::new(settings, log, Instant::now());
+        if has_cuda {
+            session.cuda_begins(Instant::now());
+        }
         session.step(Moment::InsideInit, Instant::now());
         let mut held = hold();
         if let Err(error) = start_thread() {
@@ -61,6 +97,7 @@ pub fn start() {
         }
         *held = Some(session);
     });
+    is_first
 }
 
 /// Starts the thread with every signal blocked: signals are the host's.
@@ -99,6 +136,13 @@ fn work() {
     }
 }
 
+/// Has our thread look at once; from any thread, which does not wait.
+pub fn wake() {
+    if let Some(worker) = WORKER.get() {
+        worker.unpark();
+    }
+}
+
 fn hold() -> MutexGuard<'static, Option<Session>> {
     SESSION.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -110,18 +154,25 @@ pub fn finish() {
         return;
     }
     LIFECYCLE.switch_off();
-    if let Some(worker) = WORKER.get() {
-        worker.unpark();
+    wake();
+    // If the worker is stuck in the loader, in CUPTI or on a disk, the host comes first.
+    if let Some(mut held) = hold_soon(PATIENCE_AT_EXIT)
+        && let Some(session) = held.as_mut()
+    {
+        session.finish();
     }
-    let deadline = Instant::now() + PATIENCE_AT_EXIT;
+}
+
+/// The session, as soon as the worker lets go of it; `None` where it does not for so long.
+fn hold_soon(patience: Duration) -> Option<MutexGuard<'static, Option<Session>>> {
+    let deadline = Instant::now() + patience;
     loop {
         match SESSION.try_lock() {
-            Ok(mut session) => return session.as_mut().map_or((), Session::finish),
+            Ok(session) => return Some(session),
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
                 thread::sleep(Duration::from_millis(1));
             }
-            // The worker is stuck in the loader, in CUPTI or on a disk: the host comes first.
-            Err(_) => return,
+            Err(_) => return None,
         }
     }
 }

@@ -18,10 +18,14 @@ use warpgauge_instrument::cupti::types::{
     API_ENTER, API_EXIT, CLUSTER_DIMENSION, CallbackData, LaunchAttribute, LaunchConfig,
     LaunchExParams, LaunchParams, domain, graph_id, launch_id,
 };
+use warpgauge_instrument::events::record::Record;
+use warpgauge_instrument::events::ring::Ring;
 use warpgauge_instrument::launch::Launch;
 use warpgauge_instrument::ledger::Ledger;
 use warpgauge_instrument::lifecycle::{LIFECYCLE, State};
+use warpgauge_instrument::names::NameId;
 use warpgauge_instrument::observer;
+use warpgauge_instrument::scopes::{self, Label, Payload, Phase, ScopeRecord};
 use warpgauge_wire::Function;
 
 /// The system's allocator, with a count for each thread.
@@ -49,6 +53,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 static LEDGER: Ledger = Ledger::new();
+static RING: Ring<1024> = Ring::new();
 
 /// Both callbacks of a launch, as CUPTI makes them.
 struct Call {
@@ -220,4 +225,52 @@ fn recording_a_launch_allocates_nothing_known_or_new_fitting_or_not() {
         }
     }
     assert_eq!(ALLOCATIONS.get(), before);
+}
+
+#[test]
+fn a_scope_allocates_nothing_with_a_new_name_or_a_known_one() {
+    scopes::set_sink(|record| {
+        std::hint::black_box(record);
+    });
+    let before = ALLOCATIONS.get();
+    for round in 0..3 {
+        for number in 0..1000_u32 {
+            let name = scopes::intern(&number.to_le_bytes());
+            let label = Label { name, category: round, ..Label::default() };
+            assert_eq!(scopes::begin(label), Some(0));
+            scopes::mark(label);
+            scopes::end_range(scopes::begin_range(label));
+            assert_eq!(scopes::end(NameId::NONE), Some(0));
+        }
+    }
+    assert_eq!(ALLOCATIONS.get(), before);
+    scopes::switch_off();
+}
+
+/// The event log's side of it: the ring takes what it can and counts the rest.
+#[test]
+fn a_scope_goes_into_the_event_log_without_an_allocation_whether_it_fits_or_not() {
+    let record = ScopeRecord {
+        time_ns: 1,
+        begun_ns: 1,
+        thread: 1,
+        phase: Phase::Mark,
+        instance: 1,
+        name: NameId::NONE,
+        domain: NameId::NONE,
+        category: 0,
+        depth: 0,
+        spans_threads: false,
+        payload: Payload::None,
+        color: None,
+    };
+    let before = ALLOCATIONS.get();
+    for _ in 0..3 {
+        for _ in 0..2000 {
+            RING.push(&Record::Scope(record).to_words());
+        }
+        while RING.pop().is_some() {}
+    }
+    assert_eq!(ALLOCATIONS.get(), before);
+    assert_eq!(RING.dropped(), 3 * (2000 - 1024));
 }

@@ -41,8 +41,10 @@ unknown=$(grep -vxE 'lib(c|dl|pthread|m|rt)\.so\.[0-9]|ld-linux-x86-64\.so\.2' <
 [ -z "$unknown" ] || fail "needs $unknown beside the C library"
 printf 'libraries: %s\n' "$(tr '\n' ' ' <<<"$needed")"
 
-exported=$(nm -D --defined-only "$library" | awk '{ print $NF }' | sort | tr '\n' ' ')
-[ "$exported" = "InitializeInjection " ] || fail "exports $exported"
+exported=$(nm -D --defined-only "$library" | awk '{ print $NF }' | LC_ALL=C sort | tr '\n' ' ')
+entries="InitializeInjection InitializeInjectionNvtx2 warpgauge_attach warpgauge_mark \
+warpgauge_range_begin warpgauge_range_end warpgauge_scope_begin warpgauge_scope_end "
+[ "$exported" = "$entries" ] || fail "exports $exported"
 printf 'exported: %s\n' "$exported"
 
 readelf --dynamic --wide "$library" | grep -q NODELETE || fail "can be unmapped"

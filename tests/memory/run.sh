@@ -29,7 +29,7 @@ address() {
     RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address \
         LSAN_OPTIONS="suppressions=$memory/leaks.supp:print_suppressions=0" \
         cargo test --quiet --locked -p warpgauge-wire -p warpgauge-instrument --lib \
-        --test foreign_structures --test steady_state \
+        --test foreign_structures --test scopes --test steady_state \
         --target "$triple" --target-dir "$built/address"
 }
 

@@ -136,6 +136,7 @@ fn listing_and_unlisting_a_thousand_times_leaks_nothing() {
     };
     let mut now = Instant::now();
     let mut session = Session::new(settings, Log::default(), now);
+    session.cuda_begins(now);
     assert!(LIFECYCLE.change(State::Off, State::Armed));
     let mut before = resources();
     let (mut launches, mut instructions) = (0, 0);

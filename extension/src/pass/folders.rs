@@ -37,16 +37,6 @@ pub fn make(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes the folder of the cursors, where event logs are followed.
-pub(super) fn make_for_events(config: &Config) -> anyhow::Result<()> {
-    if config.events.is_empty() {
-        return Ok(());
-    }
-    let folder = Follower::cursor_folder(&config.paths.state);
-    make_folder(&folder, PRIVATE)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))
-}
-
 /// Makes a folder and those above it, unless it is there. It appears with its mode: whoever is
 /// killed before leaves none that others cannot reach, whatever the umask.
 fn make_folder(folder: &Path, mode: u32) -> io::Result<()> {

@@ -13,6 +13,7 @@ use crate::cupti::types::{
     LaunchExParams, LaunchParams, ResourceData, capture_id, domain, graph_id, launch_id,
     resource_id,
 };
+use crate::events;
 use crate::guard::{Entry, guard};
 use crate::launch::Launch;
 use crate::lifecycle::{LIFECYCLE, State};
@@ -118,6 +119,9 @@ unsafe fn on_driver_call(id: u32, data: *const CallbackData) {
     let accepted = unsafe { succeeded(data) };
     if accepted && let Some(arrival) = arrival() {
         observer::launched(&arrival);
+        if !observer::window().is_capturing_anywhere() {
+            events::memory::after_launch();
+        }
     }
     if !mark.is_null() {
         // SAFETY: not null, and the word that the entry wrote.

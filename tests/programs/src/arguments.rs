@@ -38,6 +38,15 @@ pub(crate) struct Arguments {
     /// Devices to launch on, in mode devices
     #[arg(long, default_value_t = 1)]
     pub(crate) devices: i32,
+    /// Copy 4 KiB to the device and back so many times before the launches
+    #[arg(long, default_value_t = 0)]
+    pub(crate) copies: u64,
+    /// Launch inside a scope of this name, in mode plain
+    #[arg(long)]
+    pub(crate) scope: Option<String>,
+    /// Open and close so many scopes before the launches
+    #[arg(long, default_value_t = 0)]
+    pub(crate) scopes: u64,
     /// Blocks per cluster along x, with --api ex
     #[arg(long)]
     pub(crate) cluster: Option<u32>,

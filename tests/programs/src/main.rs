@@ -9,6 +9,7 @@
 //! ```
 
 mod arguments;
+mod copies;
 mod driver;
 mod graph;
 mod hardship;
@@ -17,6 +18,7 @@ mod launcher;
 mod modes;
 mod profiler;
 mod report;
+mod scopes;
 mod storm;
 
 use std::process::ExitCode;

@@ -11,12 +11,14 @@ use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, execv, fork};
 
 use crate::arguments::{Arguments, End, Mode, Pause};
+use crate::copies::copy;
 use crate::driver::{Driver, DriverError, Handle};
 use crate::graph::launch_graphs;
 use crate::hardship::{Hardships, Moment};
 use crate::launcher::launch_all;
 use crate::profiler::Profiler;
 use crate::report::Report;
+use crate::scopes::Scopes;
 use crate::storm::Storm;
 
 /// What ends a run early.
@@ -50,12 +52,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), RunError> {
     }
     hardships.begin(&arguments.hardships, Moment::BeforeLaunches)?;
     pause(arguments, Pause::Launch);
+    copy(&driver, arguments.copies)?;
+    if let Some(scopes) = Scopes::of_this_process()?.filter(|_| arguments.scopes > 0) {
+        for _ in 0..arguments.scopes {
+            scopes.begin("many");
+            scopes.end();
+        }
+    }
     let storm = arguments.signals.map(|rate| Storm::begin(rate, arguments.restart));
     let mut report = Report::new(arguments.kernels.len());
     match arguments.mode {
         Mode::Plain | Mode::Threads => {
             if arguments.mode == Mode::Plain {
+                let scopes = Scopes::of_this_process()?.zip(arguments.scope.as_deref());
+                scopes.iter().for_each(|(scopes, name)| scopes.begin(name));
                 launch_all(&driver, context, arguments, arguments.launches, &mut report)?;
+                scopes.iter().for_each(|(scopes, _)| scopes.end());
             } else {
                 launch_in_threads(&driver, context, arguments, &mut report)?;
             }

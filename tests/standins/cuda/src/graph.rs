@@ -317,7 +317,7 @@ fn launch(api: Api, executable: *mut c_void, stream: *mut c_void) -> CUresult {
         let Some(nodes) = nodes else { return INVALID_HANDLE };
         for node in nodes {
             if let Node::Kernel(kernel) = node {
-                execute::run(kernel.function, kernel.grid, kernel.block);
+                execute::run(kernel.function, kernel.grid, kernel.block, kernel.shared);
             }
         }
         SUCCESS

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::activity;
 use crate::driver::set_hook;
 use crate::event::on_event;
 use crate::fault::{end_process, fault, log};
@@ -95,7 +96,9 @@ unsafe extern "C" fn cuptiSubscribe(
 extern "C" fn cuptiUnsubscribe(handle: *mut c_void) -> CUptiResult {
     let known = with(handle, |_| SUCCESS);
     if known == SUCCESS {
-        set_hook(None);
+        if !activity::is_on() {
+            set_hook(None);
+        }
         *SUBSCRIBER.lock().unwrap_or_else(PoisonError::into_inner) = None;
         log("unsubscribe");
     }
@@ -142,6 +145,7 @@ extern "C" fn cuptiEnableDomain(enable: u32, handle: *mut c_void, domain: u32) -
 #[unsafe(no_mangle)]
 extern "C" fn cuptiFinalize() -> CUptiResult {
     set_hook(None);
+    activity::forget();
     *SUBSCRIBER.lock().unwrap_or_else(PoisonError::into_inner) = None;
     log("finalize");
     SUCCESS
