@@ -90,7 +90,7 @@ impl Queue {
 
     /// Whether the line that came last waits.
     pub(super) fn ends_with(&self, line: u64) -> bool {
-        self.lines.back().is_some_and(|waiting| waiting.line == line)
+        self.lines.last_key_value().is_some_and(|(_, waiting)| waiting.line == line)
     }
 
     /// Takes out all that is left.
