@@ -151,7 +151,7 @@ fn every_kernel_is_in_the_log_once_with_its_shape_and_its_times() {
             &world,
             format,
             &[
-                "--launches=30000",
+                "--launches=12000",
                 "--kernel=gemm=4x2:16x16:64",
                 "--kernel=relu=7:128",
                 "--copies=3",
@@ -159,16 +159,16 @@ fn every_kernel_is_in_the_log_once_with_its_shape_and_its_times() {
             ],
         );
         let host = host.env("STANDIN_CUDA_SCRIPT", world.script(script).unwrap());
-        let outcome = run_to_the_end(&world, host, format, 30_000);
-        assert_eq!(outcome.launches(), 30_000);
+        let outcome = run_to_the_end(&world, host, format, 12_000);
+        assert_eq!(outcome.launches(), 12_000);
         let told = told(&world, format);
         assert_eq!(told.findings, [], "{format}");
-        assert_eq!(told.kernels.len(), 30_000, "{format}");
+        assert_eq!(told.kernels.len(), 12_000, "{format}");
         let gemm = told.kernels.iter().find(|kernel| kernel.name == "gemm").unwrap();
         assert_eq!((gemm.duration.0, gemm.dynamic_shared_bytes), (2500, Some(64)));
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         let age = i64::try_from(now.as_nanos()).unwrap() - gemm.start.0;
-        assert!((0..60_000_000_000).contains(&age), "{age} ns ago, by the wall clock");
+        assert!((0..600_000_000_000).contains(&age), "{age} ns ago, by the wall clock");
         let last = last_line(&world);
         assert_eq!((&last["type"], &last["lost"]), (&"shutdown".into(), &0.into()), "{last}");
         match format {

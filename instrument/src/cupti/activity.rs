@@ -18,11 +18,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::cupti::activity_rows::make_rows;
 use crate::cupti::activity_types::{FLUSH_FORCED, KINDS};
-use crate::cupti::buffers::{BUFFER_BYTES, POOL};
+use crate::cupti::buffers::{BUFFER_BYTES, FEW_BUFFERS, POOL};
 use crate::cupti::symbols::{Cupti, CuptiError};
 use crate::guard::{Entry, guard};
 use crate::lifecycle::{LIFECYCLE, State};
 use crate::names::NAMES;
+use crate::worker;
 
 type CUptiResult = u32;
 type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
@@ -191,5 +192,8 @@ unsafe extern "C" fn on_completed(
             DROPPED.fetch_add(dropped as u64, Ordering::Relaxed);
         }
         POOL.complete(buffer, rows);
+        if POOL.free() < FEW_BUFFERS {
+            worker::wake();
+        }
     });
 }

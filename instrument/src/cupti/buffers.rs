@@ -21,6 +21,9 @@ pub const BUFFER_BYTES: usize = 1 << 20;
 /// Buffers at most. What CUPTI asks for beyond is refused, and the records are dropped.
 pub const BUFFERS: usize = 8;
 
+/// With fewer free ones, those that are done are emptied before their time.
+pub const FEW_BUFFERS: usize = BUFFERS / 2;
+
 /// A page, so that untouched parts of a buffer cost nothing.
 const ALIGNMENT: usize = 4096;
 

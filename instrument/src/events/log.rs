@@ -19,9 +19,6 @@ use crate::names::NAMES;
 /// How often everything that waits is written.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Buffers that have to be free; with fewer they are emptied before the time.
-const FEW_BUFFERS: usize = buffers::BUFFERS / 4;
-
 /// Keeps the event log of this process.
 #[derive(Debug)]
 pub struct EventLog {
@@ -145,7 +142,7 @@ impl EventLog {
         if !events::is_on() {
             return None;
         }
-        let few_buffers = self.activity.is_some() && buffers::POOL.free() < FEW_BUFFERS;
+        let few_buffers = self.activity.is_some() && buffers::POOL.free() < buffers::FEW_BUFFERS;
         if now >= self.next || events::is_filling() || few_buffers {
             if let (Some(activity), Some(cupti)) = (&self.activity, cupti) {
                 self.clock.measure(wall_clock, || activity.timestamp());
