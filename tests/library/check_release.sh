@@ -54,8 +54,10 @@ trap 'rm -rf "$work"' EXIT
 cc -std=gnu11 -O2 -Wall -Wextra -o "$work/load" tests/library/load.c -ldl
 printf 'int InitializeInjection(void) { return 1; }\n' |
     cc -shared -fPIC -O2 -x c -o "$work/libempty.so" -
+printf 'int cuInit(void) { return 0; }\n' |
+    cc -shared -fPIC -O2 -Wl,-soname,libcuda.so.1 -x c -o "$work/libcuda.so.1" -
 # A process that is not listed, which most are.
 touch "$work/runtime.conf"
 env -i WARPGAUGE_RUNTIME_CONFIG_PATH="$work/runtime.conf" \
     WARPGAUGE_MEASUREMENTS_OUTPUT_DIR="$work" WARPGAUGE_LOGFILE="$work/log" \
-    "$work/load" "$library" "$work/libempty.so"
+    "$work/load" "$library" "$work/libempty.so" "$work/libcuda.so.1"

@@ -1,6 +1,6 @@
 // How long it takes to load a library and to call its entry point, beside an empty one:
 //
-//   load LIBRARY EMPTY
+//   load LIBRARY EMPTY DRIVER
 //
 // A library that is never unmapped can be loaded once in a process, so each time is taken in a
 // child of its own; the two take turns, so that what else the machine does meets both. Prints the
@@ -73,12 +73,13 @@ static double print(const char *what, double *times) {
 
 int main(int count, char **words) {
     static double ours[ROUNDS], empty[ROUNDS];
-    if (count != 3) {
-        fprintf(stderr, "load: expected LIBRARY EMPTY\n");
+    if (count != 4) {
+        fprintf(stderr, "load: expected LIBRARY EMPTY DRIVER\n");
         return 1;
     }
-    // libcuda.so.1 needs these, so where the driver loads a library they are there.
-    static const char *const drivers[] = {"libdl.so.2", "libpthread.so.0"};
+    // It is libcuda.so.1 that loads a library, so it is there, and so is what it needs: nobody
+    // searches the system's folders for them.
+    const char *const drivers[] = {"libdl.so.2", "libpthread.so.0", words[3]};
     for (size_t index = 0; index < sizeof drivers / sizeof *drivers; ++index) {
         dlopen(drivers[index], RTLD_NOW | RTLD_LOCAL);
     }
