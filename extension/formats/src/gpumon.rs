@@ -49,7 +49,7 @@ const TYPES: &str = "init, scope_begin, scope_sample, scope_end, kernel or shutd
 /// Reads a log line by line.
 ///
 /// Remembers the open scopes, to pair an end that does not say when it began, and which processes
-/// began and ended; see [`Checks`] for the limits.
+/// began and ended: 65,536 of each, and says so where it had to forget some.
 #[derive(Debug, Default)]
 pub struct Reader {
     mode: Mode,
