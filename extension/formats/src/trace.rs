@@ -1,7 +1,7 @@
 //! The model that all traces have in common.
 //!
 //! ```text
-//! kineto::read ──> Record ──> kineto::Writer
+//! kineto::read ──> Record ──> kineto::Writer | perfetto::Writer
 //! ```
 //!
 //! A trace is a stream of [`Record`]s: slices and instants ([`TraceEvent`]), the ends of arrows

@@ -87,6 +87,36 @@ impl EventType {
         Self::Custom,
     ];
 
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "Unknown",
+            Self::KernelLaunch => "KernelLaunch",
+            Self::KernelComplete => "KernelComplete",
+            Self::MemcpyH2D => "MemcpyH2D",
+            Self::MemcpyD2H => "MemcpyD2H",
+            Self::MemcpyD2D => "MemcpyD2D",
+            Self::MemsetDevice => "MemsetDevice",
+            Self::StreamSync => "StreamSync",
+            Self::DeviceSync => "DeviceSync",
+            Self::EventRecord => "EventRecord",
+            Self::EventSync => "EventSync",
+            Self::StreamCreate => "StreamCreate",
+            Self::StreamDestroy => "StreamDestroy",
+            Self::ContextCreate => "ContextCreate",
+            Self::ContextDestroy => "ContextDestroy",
+            Self::MemAlloc => "MemAlloc",
+            Self::MemFree => "MemFree",
+            Self::Marker => "Marker",
+            Self::RangeStart => "RangeStart",
+            Self::RangeEnd => "RangeEnd",
+            Self::NcclStart => "NCCLStart",
+            Self::NcclComplete => "NCCLComplete",
+            Self::Custom => "Custom",
+        }
+    }
+
     /// Its number.
     #[must_use]
     pub fn number(self) -> u8 {

@@ -13,3 +13,5 @@ mod kineto_fixtures;
 mod kineto_kinds;
 mod kineto_round_trip;
 mod model;
+mod packets;
+mod perfetto_traces;
