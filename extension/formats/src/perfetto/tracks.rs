@@ -18,6 +18,8 @@ pub(super) struct Row {
     process: usize,
     number: u64,
     announced: bool,
+    /// How many labels its descriptor knew.
+    heard: u64,
     pub(super) lanes: Lanes,
     /// Numbers of the lanes behind the first, and whether they have been announced.
     lane_numbers: Vec<u64>,
@@ -31,6 +33,8 @@ struct Process {
     is_host: bool,
     number: u64,
     announced: bool,
+    /// How many labels its descriptor knew.
+    heard: u64,
 }
 
 /// What labels say of a process or of a row.
@@ -39,8 +43,8 @@ struct Words {
     name: Option<String>,
     labels: Option<String>,
     order: Option<i64>,
-    /// Whether something was said after the descriptor had been written.
-    late: bool,
+    /// How many labels have said something.
+    said: u64,
 }
 
 /// All tracks of a trace.
@@ -78,6 +82,7 @@ impl Tracks {
             process,
             number,
             announced: false,
+            heard: 0,
             lanes: Lanes::default(),
             lane_numbers: vec![],
             ranges: None,
@@ -105,7 +110,8 @@ impl Tracks {
             return *place;
         }
         let (number, place) = (self.next(), self.processes.len());
-        self.processes.push(Process { id: key.0.clone(), is_host, number, announced: false });
+        let id = key.0.clone();
+        self.processes.push(Process { id, is_host, number, announced: false, heard: 0 });
         self.process_places.insert(key, place);
         place
     }
@@ -117,23 +123,23 @@ impl Tracks {
         match says {
             Labelled::ProcessName(name) => {
                 let words = self.process_words.entry(process()).or_default();
-                (words.name, words.late) = (Some(name.to_string()), true);
+                (words.name, words.said) = (Some(name.to_string()), words.said + 1);
             }
             Labelled::ProcessLabels(labels) => {
                 let words = self.process_words.entry(process()).or_default();
-                (words.labels, words.late) = (Some(labels.to_string()), true);
+                (words.labels, words.said) = (Some(labels.to_string()), words.said + 1);
             }
             Labelled::ProcessSortIndex(order) => {
                 let words = self.process_words.entry(process()).or_default();
-                (words.order, words.late) = (Some(*order), true);
+                (words.order, words.said) = (Some(*order), words.said + 1);
             }
             Labelled::ThreadName(name) => {
                 let words = self.row_words.entry(row()).or_default();
-                (words.name, words.late) = (Some(name.to_string()), true);
+                (words.name, words.said) = (Some(name.to_string()), words.said + 1);
             }
             Labelled::ThreadSortIndex(order) => {
                 let words = self.row_words.entry(row()).or_default();
-                (words.order, words.late) = (Some(*order), true);
+                (words.order, words.said) = (Some(*order), words.said + 1);
             }
             Labelled::Other { .. } => return Some("label.other"),
         }
@@ -217,33 +223,37 @@ impl Tracks {
     /// names of processes and threads from them; a stream keeps the name that it had.
     pub(super) fn describe_again(&mut self, out: &mut Vec<u8>) {
         for place in 0..self.processes.len() {
-            let words = self.processes.get(place).and_then(|it| self.process_words.get(&it.id));
-            if words.is_some_and(|words| words.late) {
+            let process = self.processes.get(place).filter(|process| process.announced);
+            if process.is_some_and(|process| self.said_of_process(process) > process.heard) {
                 self.describe_process(place, out);
             }
         }
         for place in 0..self.rows.len() {
             let row = self.rows.get(place).filter(|row| row.announced);
-            let words = row.and_then(|row| self.row_words.get(&row.track));
-            if words.is_some_and(|words| words.late) {
+            if row.is_some_and(|row| self.said_of_row(row) > row.heard) {
                 self.describe_row(place, out);
             }
         }
     }
 
+    fn said_of_process(&self, process: &Process) -> u64 {
+        self.process_words.get(&process.id).map_or(0, |words| words.said)
+    }
+
+    fn said_of_row(&self, row: &Row) -> u64 {
+        self.row_words.get(&row.track).map_or(0, |words| words.said)
+    }
+
     fn announce_process(&mut self, place: usize, out: &mut Vec<u8>) {
         let Some(process) = self.processes.get_mut(place) else { return };
         if !std::mem::replace(&mut process.announced, true) {
-            let id = process.id.clone();
             self.describe_process(place, out);
-            if let Some(words) = self.process_words.get_mut(&id) {
-                words.late = false;
-            }
         }
     }
 
-    fn describe_process(&self, place: usize, out: &mut Vec<u8>) {
+    fn describe_process(&mut self, place: usize, out: &mut Vec<u8>) {
         let Some(process) = self.processes.get(place) else { return };
+        let heard = self.said_of_process(process);
         let none = Words::default();
         let words = self.process_words.get(&process.id).unwrap_or(&none);
         let body = match positive(&process.id).filter(|_| process.is_host) {
@@ -273,10 +283,14 @@ impl Tracks {
             }
         };
         packets::descriptor(out, &body);
+        if let Some(process) = self.processes.get_mut(place) {
+            process.heard = heard;
+        }
     }
 
-    fn describe_row(&self, place: usize, out: &mut Vec<u8>) {
+    fn describe_row(&mut self, place: usize, out: &mut Vec<u8>) {
         let Some(row) = self.rows.get(place) else { return };
+        let heard = self.said_of_row(row);
         let parent = self.processes.get(row.process).map_or(0, |process| process.number);
         let words = self.row_words.get(&row.track);
         let sort = words.and_then(|words| words.order);
@@ -297,6 +311,9 @@ impl Tracks {
             }
         };
         packets::descriptor(out, &body);
+        if let Some(row) = self.rows.get_mut(place) {
+            row.heard = heard;
+        }
     }
 
     fn row_name(&self, place: usize) -> String {

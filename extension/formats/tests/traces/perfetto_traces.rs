@@ -186,7 +186,7 @@ fn names_that_come_late_are_said_again() {
     });
     let early = drawn([&process, &thread, &instant], Writer::new());
     assert_eq!(early.processes, [(10, Some("python".to_owned()))]);
-    assert_eq!(early.threads.last(), Some(&(10, 11, Some("main".to_owned()))));
+    assert_eq!(early.threads, [(10, 11, Some("main".to_owned()))]);
     let late = drawn([&instant, &process, &thread], Writer::new());
     assert_eq!(late.processes, [(10, None), (10, Some("python".to_owned()))]);
     assert_eq!(late.threads, [(10, 11, None), (10, 11, Some("main".to_owned()))]);
