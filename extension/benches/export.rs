@@ -43,7 +43,7 @@ use warpgauge::otlp::mapping::{self, Window};
 use warpgauge::otlp::resource::Host;
 use warpgauge::otlp::sender::{self, Outcome};
 use warpgauge::otlp::settings::Settings;
-use warpgauge::spool::{Commit, Spool};
+use warpgauge::spool::{After, Commit, Spool};
 use warpgauge_wire::measurement::parse_line;
 
 const PROCESSES: usize = 3_000;
@@ -113,11 +113,11 @@ fn export(
         chunks: &chunks,
         counted: b"",
         refused: b"",
-        after: b"{}",
+        after: &[After { name: "after.json", content: b"{}" }],
         durability: Durability::PowerCut,
     };
     let entry = spool.commit(&commit).unwrap();
-    entry.apply_after(&state.join("carried.json")).unwrap();
+    entry.apply_after("after.json", &state.join("carried.json")).unwrap();
     let committed = Instant::now();
     let mut sender = sender::open(&settings).unwrap();
     let end = committed + Duration::from_secs(15);
@@ -159,6 +159,8 @@ fn measured(count: usize) -> (Vec<ListedProcess>, Vec<Tally>) {
         executable: "python3.13".to_owned(),
         service_name: None,
         container_id: None,
+        pod_uid: None,
+        folder: None,
         gone_since_ns: None,
     };
     let tally = |number: usize| {

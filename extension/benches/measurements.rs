@@ -47,10 +47,10 @@ use warpgauge::atomic_file::Durability;
 use warpgauge::listing::{ListedProcess, Listing, Owners};
 use warpgauge::measurements::folder::Folder;
 use warpgauge::measurements::manifest::{self, StillThere};
-use warpgauge::measurements::{self, Request};
+use warpgauge::measurements::{self, Limits, Request};
 use warpgauge::otlp::mapping::Window;
 use warpgauge::pass::unix_now_ns;
-use warpgauge::spool::{Commit, Spool};
+use warpgauge::spool::{After, Commit, Spool};
 
 /// The files are those of so many processes.
 const PROCESSES: usize = 200;
@@ -260,10 +260,11 @@ fn consume(place: &Path, expected_lines: u64) {
     let listing = listing();
     let now_ns = unix_now_ns();
     let request = Request {
-        owners: &Owners::of(&listing),
+        owners: &Owners::by_folder(&listing).remove(&None).unwrap(),
         still_there: &StillThere::default(),
         shape: Shape::None,
         now_ns,
+        limits: Limits::OF_THE_TOP_FOLDER,
     };
 
     let processor_before = processor_milliseconds();
@@ -274,13 +275,13 @@ fn consume(place: &Path, expected_lines: u64) {
     let commit = Commit {
         window,
         chunks: &[],
-        counted: &manifest::render(&claim.counted),
+        counted: &manifest::render([(&None, &claim.counted)]),
         refused: b"",
-        after: b"{}",
+        after: &[After { name: "after.json", content: b"{}" }],
         durability: Durability::PowerCut,
     };
     let entry = spool.commit(&commit).unwrap();
-    entry.apply_after(&place.join("state/carried.json")).unwrap();
+    entry.apply_after("after.json", &place.join("state/carried.json")).unwrap();
     let committed = Instant::now();
     assert_eq!((claim.read, claim.refused.total()), (expected_lines, 0));
     let left = manifest::remove(&folder, &claim.counted, measurements::workers(), false);
@@ -312,6 +313,8 @@ fn listing() -> Listing {
         executable: "python3".to_owned(),
         service_name: None,
         container_id: None,
+        pod_uid: None,
+        folder: None,
         gone_since_ns: None,
     });
     let mut listing = Listing::default();

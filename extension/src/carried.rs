@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic_file::{self, Durability};
+use crate::forward;
 use crate::otlp::cumulative::Totals;
 
 /// The file's name in the state folder.
@@ -23,10 +24,28 @@ pub struct Carried {
     /// Points that got lost on the way and that no export has told of yet, by the request that
     /// they were in: a name counts once, however often a killed pass comes back to it.
     pub owed: BTreeMap<String, Owed>,
+    /// What became of event logs' lines and no export has told of yet.
+    pub forwarded: Forwarded,
     /// When a pass last delivered everything, nanoseconds since the epoch.
     pub last_success_ns: Option<u64>,
     /// How long the last finished pass took, in nanoseconds.
     pub last_duration_ns: Option<u64>,
+}
+
+/// What was forwarded, and what was not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Forwarded {
+    /// Lines that the backend has taken.
+    pub lines: u64,
+    /// Bytes of the request bodies that brought them there.
+    pub bytes: u64,
+    /// Lines that were set aside, by reason.
+    pub refused: BTreeMap<String, u64>,
+    /// Requests that were sent once more.
+    pub retries: u64,
+    /// Logs that are not read, by reason.
+    pub unread: BTreeMap<String, u64>,
 }
 
 /// Points of one request that the destination does not have.
@@ -56,6 +75,22 @@ pub enum GivenUpBy {
 pub struct CarriedError {
     path: PathBuf,
     source: io::Error,
+}
+
+impl Forwarded {
+    /// Adds what another pass did.
+    pub fn add(&mut self, forwarded: &forward::Forwarded) {
+        self.lines += forwarded.lines;
+        self.bytes += forwarded.bytes;
+        self.retries += forwarded.retries;
+        for (sums, skips) in
+            [(&mut self.refused, &forwarded.refused), (&mut self.unread, &forwarded.unread)]
+        {
+            for (reason, skip) in skips.iter() {
+                *sums.entry(reason.to_owned()).or_insert(0) += skip.count;
+            }
+        }
+    }
 }
 
 impl Carried {

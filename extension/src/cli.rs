@@ -3,6 +3,7 @@
 mod check;
 mod columns;
 mod control;
+mod events;
 pub mod groups;
 mod printable;
 mod run;
@@ -13,7 +14,9 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::containers::Containers;
 use crate::lock::LockError;
+use crate::measurements;
 use crate::report::Exit;
 use crate::setup::{Environment, Setup, SetupError};
 
@@ -46,14 +49,26 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   warpgauge check                         what is wrong with this machine's set-up, and how to mend it
+  warpgauge check --pid 4242              why process 4242 is not measured
   warpgauge run --dry-run                 what a pass would do now
   warpgauge run                           one pass; let a timer start it every minute
   warpgauge groups --explain 4242         why process 4242 is monitored, or is not
   warpgauge control set 4242 occupancy    look into one process by hand
+  warpgauge events stat train.*.log.gz    what an event log holds
 
 Exit codes:
   0 done   1 findings   2 wrong usage   4 the receiver refused part of the data
-  65 the receiver refused data for good   75 try again later, nothing is lost   78 configuration error";
+  65 the receiver refused data for good   69 the receiver was away too long: the spool dropped data
+  75 try again later, nothing is lost   78 configuration error";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  warpgauge check
+  warpgauge check --pid 4242
+  warpgauge check --pid 4242 --json | jq -r '.findings[] | select(.weight == \"obstacle\") | .remedy'
+
+Exit codes with --pid:
+  0 the process is measured   1 it is not, and the findings say why   2 wrong usage";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -68,10 +83,14 @@ pub enum Command {
         dry_run: bool,
     },
     /// Configuration and environment: what is wrong, and how to mend it
+    #[command(after_help = CHECK_EXAMPLES)]
     Check {
         /// Do not ask the receiver whether it answers
         #[arg(long)]
         offline: bool,
+        /// Say why this process is not measured, from outside and without touching it
+        #[arg(long, value_name = "PID", conflicts_with = "offline")]
+        pid: Option<u32>,
     },
     /// The process groups and pids that a pass would monitor now
     #[command(after_help = "Examples:\n  warpgauge groups\n  warpgauge groups --explain 4242")]
@@ -81,8 +100,17 @@ pub enum Command {
         explain: Option<u32>,
     },
     /// The runtime configuration, for people
+    Control {
+        /// In the folder of this container; pids are those that its processes have inside
+        #[arg(long, global = true, value_name = "NAME")]
+        container: Option<String>,
+        /// What to do with it
+        #[command(subcommand)]
+        command: control::Command,
+    },
+    /// Event logs: what is wrong with them, what they hold, and into other formats
     #[command(subcommand)]
-    Control(control::Command),
+    Events(events::Command),
     /// Completions for a shell, on standard output
     #[command(
         after_help = "Example:\n  warpgauge completions bash > /etc/bash_completion.d/warpgauge"
@@ -124,12 +152,20 @@ fn dispatch(
             let (setup, export) = Setup::load_with_export(path, environment)?;
             run::run(&setup, &export, *dry_run, screen, out)
         }
-        Command::Check { offline } => check::check(path, *offline, environment, screen, out),
+        Command::Check { pid: Some(pid), .. } => {
+            check::process::check(&Setup::load(path)?, *pid, screen, out)
+        }
+        Command::Check { offline, pid: None } => {
+            check::check(path, *offline, environment, screen, out)
+        }
         Command::Groups { explain } => {
             let setup = Setup::load(path)?;
             show_groups(&setup, *explain, screen, out)
         }
-        Command::Control(command) => control::control(&Setup::load(path)?, command, screen, out),
+        Command::Control { container, command } => {
+            control::control(&Setup::load(path)?, container.as_deref(), command, screen, out)
+        }
+        Command::Events(command) => events::events(command, screen, out),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Arguments::command(), "warpgauge", out);
             Ok(Exit::Done)
@@ -149,7 +185,10 @@ fn show_groups(
     } else {
         let mut resolution = setup.rules.resolve(&setup.proc, setup.own_pid)?;
         resolution.read_details(&setup.proc);
-        groups::render_groups(out, &resolution, screen)?;
+        let top = measurements::open(&setup.config.paths.measurements).ok();
+        let containers = Containers::look(&setup.config.paths.containers);
+        let healths = groups::Healths::read(&resolution, top.as_ref(), &containers);
+        groups::render_groups(out, &resolution, &healths, screen)?;
     }
     Ok(Exit::Done)
 }

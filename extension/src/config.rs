@@ -2,7 +2,9 @@
 //! line. `res/warpgauge.toml` is the commented example; a test reads it with this code.
 
 pub mod document;
+pub mod events;
 pub mod export;
+pub mod forward;
 pub mod process_group;
 pub mod quantity;
 
@@ -14,7 +16,9 @@ use serde::Deserialize;
 use warpgauge_wire::{Function, FunctionSet};
 
 use self::document::{Document, Fault, KeyLines, Section};
+use self::events::{DEFAULT_KERNELS, EventFormat, EventLog};
 use self::export::Export;
+use self::forward::Forward;
 use self::process_group::{Conditions, ProcessGroup};
 use self::quantity::{parse_duration, parse_size};
 
@@ -33,12 +37,16 @@ pub struct Config {
     pub paths: Paths,
     /// `[[process_group]]`
     pub process_groups: Vec<ProcessGroup>,
+    /// `[[events]]`
+    pub events: Vec<EventLog>,
     /// `[export]`
     pub export: Export,
     /// `[metrics]`
     pub metrics: Metrics,
     /// `[spool]`
     pub spool: SpoolLimits,
+    /// `[forward]`
+    pub forward: Forward,
     /// Where each key stands, for faults that are only found when a value is used.
     pub lines: KeyLines,
 }
@@ -50,6 +58,9 @@ pub struct Paths {
     pub runtime_config: PathBuf,
     /// `measurements`: the folder that the instrument writes to.
     pub measurements: PathBuf,
+    /// `containers`: a folder for each container, `<name>/runtime.conf` and `<name>/measurements`;
+    /// where it is missing, there are none.
+    pub containers: PathBuf,
     /// `state`: lock, spool, what was listed, totals; belongs on a disk.
     pub state: PathBuf,
     /// `proc`: the process information; another path when the host's is mounted into a container.
@@ -61,6 +72,7 @@ impl Default for Paths {
         Self {
             runtime_config: "/var/lib/warpgauge/runtime.conf".into(),
             measurements: "/var/lib/warpgauge/measurements".into(),
+            containers: "/var/lib/warpgauge/containers".into(),
             state: "/var/lib/warpgauge/state".into(),
             proc: "/proc".into(),
         }
@@ -101,6 +113,12 @@ pub struct SpoolLimits {
     pub max_bytes: u64,
     /// `max_age`
     pub max_age: Duration,
+}
+
+impl SpoolLimits {
+    /// The smallest `max_size`: a spool that does not hold one request (`otlp::chunks::MAX_BYTES`)
+    /// would drop it before it was ever sent again.
+    pub const LEAST_BYTES: u64 = 4 << 20;
 }
 
 impl Default for SpoolLimits {
@@ -147,18 +165,22 @@ fn read(root: &mut Section<'_, '_>) -> Config {
         .unwrap_or_else(|| [Function::Occupancy].into_iter().collect());
     let paths = read_paths(&mut root.section("paths"));
     let process_groups = read_groups(root);
+    let events = read_events(root);
     let export = read_export(&mut root.section("export"));
     let metrics = read_metrics(&mut root.section("metrics"));
     let spool = read_spool(&mut root.section("spool"));
+    let forward = forward::read(&mut root.section("forward"));
     Config {
         monitored_pg_names,
         instrumentation_enabled,
         functions,
         paths,
         process_groups,
+        events,
         export,
         metrics,
         spool,
+        forward,
         lines: KeyLines::new(),
     }
 }
@@ -212,13 +234,25 @@ fn read_paths(section: &mut Section<'_, '_>) -> Paths {
         measurements: section
             .take_checked("measurements", absolute)
             .unwrap_or(default.measurements),
+        containers: section.take_checked("containers", absolute).unwrap_or(default.containers),
         state: section.take_checked("state", absolute).unwrap_or(default.state),
         proc: section.take_checked("proc", absolute).unwrap_or(default.proc),
     };
     // Every user may write to the measurements folder: nothing that must be trusted may lie there.
-    for (key, path) in [("state", &paths.state), ("runtime_config", &paths.runtime_config)] {
-        if path.starts_with(&paths.measurements) {
+    let Paths { runtime_config, measurements, containers, state, .. } = &paths;
+    for (key, path) in
+        [("state", state), ("runtime_config", runtime_config), ("containers", containers)]
+    {
+        if path.starts_with(measurements) {
             section.note(Some(key), "lies inside paths.measurements, which every monitored user may write to; choose another folder");
+        }
+    }
+    // A container writes to what lies in its folder.
+    for (key, path) in
+        [("state", state), ("runtime_config", runtime_config), ("measurements", measurements)]
+    {
+        if path.starts_with(containers) {
+            section.note(Some(key), "lies inside paths.containers, whose folders are the containers'; choose another folder");
         }
     }
     paths
@@ -234,6 +268,34 @@ fn read_groups(root: &mut Section<'_, '_>) -> Vec<ProcessGroup> {
         groups.push(ProcessGroup { name, all, any });
     }
     groups
+}
+
+/// Patterns are compiled by `setup`. A table without one of the needed keys is left out, with a
+/// fault.
+fn read_events(root: &mut Section<'_, '_>) -> Vec<EventLog> {
+    let in_bounds = |kernels: usize| match kernels {
+        1..=1_000 => Ok(kernels),
+        other => Err(format!("{other} is not between 1 and 1000")),
+    };
+    let not_blank = |name: String| match name.trim().is_empty() {
+        true => Err("a group name is empty".to_owned()),
+        false => Ok(name),
+    };
+    let mut logs = Vec::new();
+    for mut section in root.sections("events") {
+        for key in ["pattern", "format"] {
+            if !section.has(key) {
+                section.note(Some(key), "is missing");
+            }
+        }
+        // Even without a pattern, so that `events[n]` stays the place in this list.
+        let pattern = section.take("pattern").unwrap_or_default();
+        let format = section.take("format").unwrap_or(EventFormat::Gpumon);
+        let group = section.take_checked("group", not_blank);
+        let kernels = section.take_checked("kernels", in_bounds).unwrap_or(DEFAULT_KERNELS);
+        logs.push(EventLog { pattern, format, group, kernels });
+    }
+    logs
 }
 
 fn read_conditions(section: &mut Section<'_, '_>) -> Conditions {
@@ -286,8 +348,8 @@ fn read_metrics(section: &mut Section<'_, '_>) -> Metrics {
 fn read_spool(section: &mut Section<'_, '_>) -> SpoolLimits {
     let default = SpoolLimits::default();
     let max_bytes = section.take_checked("max_size", |text: String| match parse_size(&text)? {
-        bytes if bytes < 1 << 20 => {
-            Err(format!("`{text}` does not hold one request; use at least \"1MiB\""))
+        bytes if bytes < SpoolLimits::LEAST_BYTES => {
+            Err(format!("`{text}` does not hold one request, 3 MB; use at least \"4MiB\""))
         }
         bytes => Ok(bytes),
     });

@@ -21,7 +21,7 @@ use opentelemetry_sdk::metrics::{
     InstrumentKind, ManualReader, Pipeline, SdkMeterProvider, Temporality,
 };
 
-use crate::carried::{Carried, GivenUpBy};
+use crate::carried::{Carried, Forwarded, GivenUpBy};
 use crate::metrics::{self, Metric};
 use crate::otlp::mapping::{Window, resource_metrics};
 use crate::skips::Skips;
@@ -43,6 +43,19 @@ pub struct Health<'a> {
     pub spool_age: Duration,
     /// Processes in the runtime configuration.
     pub processes: usize,
+    /// Health files of killed processes that were removed.
+    pub health_files_removed: u64,
+    /// What the event logs said; `None` where none are configured.
+    pub events: Option<EventHealth<'a>>,
+}
+
+/// What a pass says of the event logs.
+#[derive(Debug, Clone, Copy)]
+pub struct EventHealth<'a> {
+    /// Lines that were read.
+    pub lines: u64,
+    /// What was not taken, by reason.
+    pub skipped: &'a Skips,
 }
 
 /// The extension's metrics of one window.
@@ -69,7 +82,8 @@ pub fn collect(
 }
 
 fn record(health: &Health<'_>, meter: &Meter) {
-    let Health { read, refused, unattributed, carried, spool_bytes, spool_age, processes } = health;
+    let Health { read, refused, unattributed, carried, spool_bytes, spool_age, .. } = health;
+    let Health { processes, events, .. } = health;
     sum(meter, metrics::MEASUREMENTS_READ, *read, None);
     for (reason, skip) in refused.iter() {
         sum(meter, metrics::MEASUREMENTS_REFUSED, skip.count, Some(reason));
@@ -78,6 +92,9 @@ fn record(health: &Health<'_>, meter: &Meter) {
         let reason = Some("pid_not_listed");
         sum(meter, metrics::MEASUREMENTS_UNATTRIBUTED, *unattributed, reason);
     }
+    if health.health_files_removed > 0 {
+        sum(meter, metrics::HEALTH_FILES_REMOVED, health.health_files_removed, None);
+    }
     for ((by, reason), points) in carried.owed_by_reason() {
         let metric = match by {
             GivenUpBy::Spool => metrics::DROPPED_POINTS,
@@ -85,6 +102,13 @@ fn record(health: &Health<'_>, meter: &Meter) {
         };
         sum(meter, metric, points, Some(reason));
     }
+    if let Some(EventHealth { lines, skipped }) = events {
+        sum(meter, metrics::EVENT_LINES, *lines, None);
+        for (reason, skip) in skipped.iter() {
+            sum(meter, metrics::EVENTS_SKIPPED, skip.count, Some(reason));
+        }
+    }
+    forwarded(meter, &carried.forwarded);
     gauge_u64(meter, metrics::SPOOL_SIZE, *spool_bytes);
     gauge_f64(meter, metrics::SPOOL_AGE, spool_age.as_secs_f64());
     gauge_u64(meter, metrics::PROCESSES, *processes as u64);
@@ -94,6 +118,25 @@ fn record(health: &Health<'_>, meter: &Meter) {
     if let Some(success_ns) = carried.last_success_ns {
         // Whole seconds: a nanosecond time does not survive a float.
         gauge_u64(meter, metrics::LAST_SUCCESS, success_ns / 1_000_000_000);
+    }
+}
+
+/// Who forwards nothing has no such metrics.
+fn forwarded(meter: &Meter, forwarded: &Forwarded) {
+    let Forwarded { lines, bytes, refused, retries, unread } = forwarded;
+    let counts = [
+        (metrics::FORWARDED_LINES, *lines),
+        (metrics::FORWARDED_BYTES, *bytes),
+        (metrics::FORWARD_RETRIES, *retries),
+    ];
+    for (metric, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+        sum(meter, metric, count, None);
+    }
+    for (metric, counts) in [(metrics::FORWARD_REFUSED, refused), (metrics::FORWARD_UNREAD, unread)]
+    {
+        for (reason, count) in counts {
+            sum(meter, metric, *count, Some(reason));
+        }
     }
 }
 
@@ -179,6 +222,8 @@ mod tests {
             spool_bytes: 0,
             spool_age: Duration::ZERO,
             processes: 3,
+            health_files_removed: 0,
+            events: None,
         };
         let resource = collect(&health, Resource::default(), WINDOW).unwrap();
         let metrics = resource.scope_metrics.into_iter().flat_map(|scope| scope.metrics);
@@ -212,12 +257,28 @@ mod tests {
         let owed = Owed { by: GivenUpBy::Receiver, reason: "partial".into(), points: 3 };
         let carried = Carried {
             owed: BTreeMap::from([("w/0000.otlp".into(), owed)]),
+            forwarded: Forwarded {
+                lines: 3,
+                bytes: 4,
+                refused: BTreeMap::from([("not_utf8".into(), 2)]),
+                retries: 1,
+                unread: BTreeMap::from([("not_a_file".into(), 1)]),
+            },
             last_success_ns: Some(7_000_000_001),
             last_duration_ns: Some(1),
             ..Carried::default()
         };
         let metrics = collected(0, &Skips::default(), &carried);
         assert!(metrics.contains_key(metrics::REJECTED_POINTS.name));
+        for forwarded in [
+            metrics::FORWARDED_LINES,
+            metrics::FORWARDED_BYTES,
+            metrics::FORWARD_REFUSED,
+            metrics::FORWARD_RETRIES,
+            metrics::FORWARD_UNREAD,
+        ] {
+            assert!(metrics.contains_key(forwarded.name), "{}", forwarded.name);
+        }
         for (name, metric) in metrics {
             let known = metrics::CATALOGUE.iter().find(|known| known.name == name).unwrap();
             assert_eq!(

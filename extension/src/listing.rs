@@ -49,6 +49,12 @@ pub struct ListedProcess {
     pub service_name: Option<String>,
     /// Its container.
     pub container_id: Option<String>,
+    /// The uid of its Kubernetes pod.
+    #[serde(default)]
+    pub pod_uid: Option<String>,
+    /// The container folder that it is served by; `None` for the top one.
+    #[serde(default)]
+    pub folder: Option<String>,
     /// When a pass first found it gone, nanoseconds since the epoch; `None` while it is listed.
     #[serde(default)]
     pub gone_since_ns: Option<u64>,
@@ -137,19 +143,45 @@ impl Listing {
         &self.processes
     }
 
-    /// The start time of the process that was listed last under a pid. The largest start time would
-    /// not do: ticks count from boot, and the listing outlives a boot.
+    /// The container folders of those that have one, by pid and start.
     #[must_use]
-    pub fn last_start_of(&self, pid: u32) -> Option<u64> {
-        let of_pid = self.processes.iter().filter(|process| process.pid == pid);
-        let last = of_pid.max_by_key(|process| (process.until_ns(), process.created_ns));
-        last.map(|process| process.start_ticks)
+    pub fn folders(&self) -> HashMap<(u32, u64), &str> {
+        let processes = self.processes.iter();
+        processes
+            .filter_map(|process| Some((process.identity(), process.folder.as_deref()?)))
+            .collect()
+    }
+
+    /// Whether a person's line that names a process is about the one that started then, and not
+    /// about an earlier one under the same number, `is_numbered` being what tells the processes
+    /// under it. The pass that finds a process gone drops its line; so a line that stands after
+    /// that pass was written since, and is about whoever has the number now.
+    #[must_use]
+    pub fn line_is_about(
+        &self,
+        start_ticks: u64,
+        is_numbered: impl Fn(&ListedProcess) -> bool,
+    ) -> bool {
+        let numbered = self.processes.iter().filter(|process| is_numbered(process));
+        // The largest start time would not do: ticks count from boot, and the listing outlives one.
+        let last = numbered.max_by_key(|process| (process.until_ns(), process.created_ns));
+        last.is_none_or(|last| last.start_ticks == start_ticks || last.gone_since_ns.is_some())
     }
 }
 
 impl ListedProcess {
     fn identity(&self) -> (u32, u64) {
         (self.pid, self.start_ticks)
+    }
+
+    /// Whether the other one had ended before this one, the younger, got its number.
+    fn is_successor_of(&self, other: &Self) -> bool {
+        // A restarted container has a new pid namespace and keeps its id; while both are listed,
+        // each is in a namespace of its own.
+        let is_restarted = other.gone_since_ns.is_some()
+            && self.container_id.is_some()
+            && self.container_id == other.container_id;
+        self.pid == other.pid || is_restarted
     }
 
     /// Until when it was listed; those that still are come last.
@@ -159,6 +191,9 @@ impl ListedProcess {
 
     fn meet_again(&mut self, mut now: Self) {
         now.created_ns = self.created_ns;
+        // Nobody leaves a container; but one that is ending does not say any more where it was.
+        now.container_id = now.container_id.or(self.container_id.take());
+        now.pod_uid = now.pod_uid.or(self.pod_uid.take());
         now.uids.extend(&self.uids);
         now.uids.sort_unstable();
         now.uids.dedup();
@@ -166,22 +201,23 @@ impl ListedProcess {
     }
 }
 
-/// A listing arranged for look-ups by the pid in a file's name.
-#[derive(Debug)]
+/// The processes that one folder serves, arranged for look-ups by the pid in a file's name.
+#[derive(Debug, Default)]
 pub struct Owners<'l> {
     by_own_pid: HashMap<u32, Vec<(usize, &'l ListedProcess)>>,
 }
 
 impl<'l> Owners<'l> {
-    /// Arranges a listing. The index handed out with each process is its place in
-    /// [`Listing::processes`].
+    /// Arranges a listing by folder, `None` being the top one; a folder without a process is left
+    /// out. The index handed out with each process is its place in [`Listing::processes`].
     #[must_use]
-    pub fn of(listing: &'l Listing) -> Self {
-        let mut by_own_pid = HashMap::<_, Vec<_>>::new();
+    pub fn by_folder(listing: &'l Listing) -> HashMap<Option<&'l str>, Self> {
+        let mut by_folder = HashMap::<_, Self>::new();
         for (index, process) in listing.processes.iter().enumerate() {
-            by_own_pid.entry(process.own_pid).or_default().push((index, process));
+            let owners = by_folder.entry(process.folder.as_deref()).or_default();
+            owners.by_own_pid.entry(process.own_pid).or_default().push((index, process));
         }
-        Self { by_own_pid }
+        by_folder
     }
 
     /// The process that wrote a file of this pid at this time: of those that had the pid, the last
@@ -197,7 +233,7 @@ impl<'l> Owners<'l> {
         else {
             return Owner::Nobody;
         };
-        let mut others = started.filter(|(_, process)| process.pid != last.pid);
+        let mut others = started.filter(|(_, process)| !last.is_successor_of(process));
         if others.any(|(_, process)| process.until_ns() >= written_ns) {
             return Owner::Ambiguous;
         }
@@ -237,8 +273,14 @@ mod tests {
             executable: "python3".into(),
             service_name: None,
             container_id: None,
+            pod_uid: None,
+            folder: None,
             gone_since_ns: None,
         }
+    }
+
+    fn top(listing: &Listing) -> Owners<'_> {
+        Owners::by_folder(listing).remove(&None).unwrap_or_default()
     }
 
     #[test]
@@ -251,7 +293,7 @@ mod tests {
         let mut listing = Listing::load(state.path()).unwrap();
         assert!(listing.refresh(vec![], 180 * SECOND));
         assert!(!listing.refresh(vec![], 240 * SECOND));
-        assert_eq!(listing.last_start_of(7), Some(100));
+        assert_eq!(listing.processes().len(), 1);
         assert!(listing.refresh(vec![], (180 + 901) * SECOND));
         assert_eq!(listing.processes(), []);
     }
@@ -273,18 +315,29 @@ mod tests {
     }
 
     #[test]
-    fn the_last_process_of_a_pid_is_the_last_also_when_ticks_began_anew() {
+    fn a_line_is_about_the_last_process_of_its_number_also_when_ticks_began_anew() {
         let mut listing = Listing::default();
+        let is_about = |listing: &Listing, start| listing.line_is_about(start, |one| one.pid == 7);
+        assert!(is_about(&listing, 9_000_000));
         listing.refresh(vec![process(7, 9_000_000)], SECOND);
         listing.refresh(vec![process(7, 100)], 2 * SECOND);
-        assert_eq!(listing.last_start_of(7), Some(100));
+        assert!(is_about(&listing, 100));
+        assert!(!is_about(&listing, 9_000_000) && !is_about(&listing, 500));
+    }
+
+    #[test]
+    fn a_line_that_stands_after_its_process_was_found_gone_is_about_the_next_one() {
+        let mut listing = Listing::default();
+        listing.refresh(vec![process(7, 100)], SECOND);
+        listing.refresh(vec![], 2 * SECOND);
+        assert!(listing.line_is_about(500, |one| one.pid == 7));
     }
 
     #[test]
     fn a_reused_pid_is_told_apart_by_the_time_the_file_was_written() {
         let mut listing = Listing::default();
         listing.refresh(vec![process(7, 1_000), process(7, 5_000)], 60 * SECOND);
-        let owners = Owners::of(&listing);
+        let owners = top(&listing);
         let start_at = |written_s: u64| match owners.find(7, written_s * SECOND) {
             Owner::One(_, process) => Some(process.start_ticks),
             Owner::Nobody | Owner::Ambiguous => None,
@@ -302,12 +355,47 @@ mod tests {
         listing.refresh(vec![inside(4_242, 1_000), inside(5_151, 2_000)], 60 * SECOND);
         // The first has ended by the second pass, the third had not started before it.
         listing.refresh(vec![inside(5_151, 2_000), inside(6_161, 9_000)], 100 * SECOND);
-        let owners = Owners::of(&listing);
+        let owners = top(&listing);
         assert!(matches!(owners.find(7, 15 * SECOND), Owner::One(_, first) if first.pid == 4_242));
         assert_eq!(owners.find(7, 50 * SECOND), Owner::Ambiguous);
         listing.refresh(vec![inside(6_161, 9_000)], 110 * SECOND);
-        let owners = Owners::of(&listing);
+        let owners = top(&listing);
         assert!(matches!(owners.find(7, 120 * SECOND), Owner::One(_, last) if last.pid == 6_161));
+    }
+
+    #[test]
+    fn a_pid_that_two_folders_have_at_once_names_one_process_in_each() {
+        let inside = |pid, folder: &str| ListedProcess {
+            own_pid: 7,
+            folder: Some(folder.into()),
+            ..process(pid, 1_000)
+        };
+        let mut listing = Listing::default();
+        listing.refresh(vec![inside(4_242, "a"), inside(5_151, "b"), process(7, 500)], SECOND);
+        let by_folder = Owners::by_folder(&listing);
+        for (folder, pid) in [(Some("a"), 4_242), (Some("b"), 5_151), (None, 7)] {
+            let owner = by_folder[&folder].find(7, 60 * SECOND);
+            assert!(matches!(owner, Owner::One(_, process) if process.pid == pid), "{owner:?}");
+        }
+        assert!(!by_folder.contains_key(&Some("c")));
+    }
+
+    #[test]
+    fn the_first_process_of_a_restarted_container_takes_over_its_number_at_once() {
+        let inside = |pid, start_ticks, container: &str| ListedProcess {
+            own_pid: 1,
+            container_id: Some(container.into()),
+            ..process(pid, start_ticks)
+        };
+        let mut listing = Listing::default();
+        listing.refresh(vec![inside(4_242, 1_000, "a")], 20 * SECOND);
+        listing.refresh(vec![inside(5_151, 3_000, "a")], 60 * SECOND);
+        // Written before any pass could find the first one gone.
+        let owner = top(&listing).find(1, 40 * SECOND).to_owned();
+        assert!(matches!(owner, Owner::One(_, process) if process.pid == 5_151), "{owner:?}");
+        // Of different containers, the first may have lived until that pass.
+        listing.refresh(vec![inside(6_161, 7_000, "b")], 100 * SECOND);
+        assert_eq!(top(&listing).find(1, 80 * SECOND), Owner::Ambiguous);
     }
 
     #[test]

@@ -88,6 +88,23 @@ pub struct Request<'a> {
     pub shape: Shape,
     /// Wall clock, nanoseconds since the epoch.
     pub now_ns: u64,
+    /// How much of the folder is looked at.
+    pub limits: Limits,
+}
+
+/// How much of a folder one pass looks at; the rest waits for the next.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Entries.
+    pub entries: usize,
+    /// Time.
+    pub budget: Duration,
+}
+
+impl Limits {
+    /// Of the folder that everybody shares.
+    pub const OF_THE_TOP_FOLDER: Self =
+        Self { entries: MAX_ENTRIES_PER_PASS, budget: READING_BUDGET };
 }
 
 /// How many threads work on a folder.
@@ -109,9 +126,10 @@ pub fn open(path: &Path) -> Result<Folder, FolderError> {
 /// # Errors
 /// [`FolderError`] when the folder cannot be listed; a single entry never fails the claim.
 pub fn claim(folder: &Folder, request: &Request<'_>) -> Result<Claim, FolderError> {
-    let deadline = Instant::now() + READING_BUDGET;
+    let Limits { entries: max_entries, budget } = request.limits;
+    let deadline = Instant::now() + budget;
     let entries = folder
-        .list(MAX_ENTRIES_PER_PASS, deadline)
+        .list(max_entries, deadline)
         .map_err(|source| FolderError { path: folder.path().to_owned(), source })?;
     let names = &entries.visible;
     let next = AtomicUsize::new(0);
@@ -123,14 +141,17 @@ pub fn claim(folder: &Folder, request: &Request<'_>) -> Result<Claim, FolderErro
                 break;
             }
             let end = names.len().min(start + BATCH);
-            if Instant::now() >= deadline {
-                let left = (end - start) as u64;
-                reader.claim.left.note_many("reading_budget_spent", left, || {
-                    folder.path().display().to_string()
-                });
-                continue;
+            for index in start..end {
+                // Asked before each file: a few of the largest are a second's work.
+                if Instant::now() >= deadline {
+                    let left = (end - index) as u64;
+                    reader.claim.left.note_many("reading_budget_spent", left, || {
+                        folder.path().display().to_string()
+                    });
+                    break;
+                }
+                reader.read_entry(names, index);
             }
-            (start..end).for_each(|index| reader.read_entry(names, index));
         }
         reader.claim
     };
@@ -153,25 +174,20 @@ pub fn claim(folder: &Folder, request: &Request<'_>) -> Result<Claim, FolderErro
     }
     if entries.more {
         claim.left.note("too_many_entries", || {
-            format!("{} holds more than {MAX_ENTRIES_PER_PASS}", folder.path().display())
+            format!("{} holds more than {max_entries}", folder.path().display())
         });
     }
     Ok(claim)
 }
 
 impl Claim {
-    /// Whether nothing was found that anybody would want to hear of.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.counted.is_empty() && self.refused.total() == 0 && self.unattributed == 0
-    }
-
     fn refuse(&mut self, name: &[u8], refusal: Refusal) {
         self.refused.note(refusal.reason(), || shown(name));
         self.refused_names.push(name.into());
     }
 
-    fn merge(&mut self, other: Self) {
+    /// Takes in what another worker read, or another folder.
+    pub fn merge(&mut self, other: Self) {
         for (process, tally) in other.tallies {
             self.tallies.entry(process).or_default().merge(&tally);
         }

@@ -102,6 +102,118 @@ pub const DIVERGENCE_DISTRIBUTION: Metric = Metric {
     attributes: &[],
 };
 
+/// How long kernels ran, as event logs tell it.
+pub const KERNEL_DURATION: Metric = Metric {
+    name: "gpu.kernel.duration",
+    unit: "s",
+    kind: Kind::Histogram,
+    description: "Duration of the kernels that event logs tell of",
+    attributes: &["gpu.kernel.name"],
+};
+
+/// How many kernels ran, as event logs tell it. Not [`LAUNCHES`], which the library counts: of a
+/// process that has both, a sum would count twice.
+pub const KERNEL_EXECUTIONS: Metric = Metric {
+    name: "gpu.kernel.executions",
+    unit: "{execution}",
+    kind: Kind::MonotonicSum,
+    description: "Kernel executions that event logs tell of",
+    attributes: &["gpu.kernel.name"],
+};
+
+/// How long scopes were open.
+pub const SCOPE_DURATION: Metric = Metric {
+    name: "gpu.scope.duration",
+    unit: "s",
+    kind: Kind::Histogram,
+    description: "Duration of the scopes that event logs tell of",
+    attributes: &["gpu.scope.name"],
+};
+
+/// How many copies there were.
+pub const COPIES: Metric = Metric {
+    name: "gpu.memory.copies",
+    unit: "{copy}",
+    kind: Kind::MonotonicSum,
+    description: "Memory copies that event logs tell of",
+    attributes: &["gpu.memory.copy.kind"],
+};
+
+/// What they copied.
+pub const COPIED: Metric = Metric {
+    name: "gpu.memory.copied",
+    unit: "By",
+    kind: Kind::MonotonicSum,
+    description: "Bytes of the memory copies that event logs tell of",
+    attributes: &["gpu.memory.copy.kind"],
+};
+
+/// What the attributes of a device say (OpenTelemetry semantic conventions, "hw").
+const DEVICE: &[&str] = &["hw.id", "hw.type", "hw.name"];
+
+/// Memory in use.
+pub const DEVICE_MEMORY_USAGE: Metric = Metric {
+    name: "hw.gpu.memory.usage",
+    unit: "By",
+    kind: Kind::Gauge,
+    description: "Device memory in use, the last reading of an event log",
+    attributes: DEVICE,
+};
+
+/// Memory that there is.
+pub const DEVICE_MEMORY_LIMIT: Metric = Metric {
+    name: "hw.gpu.memory.limit",
+    unit: "By",
+    kind: Kind::Gauge,
+    description: "Device memory that there is, the last reading of an event log",
+    attributes: DEVICE,
+};
+
+/// Share of the time in which a kernel ran.
+pub const DEVICE_UTILIZATION: Metric = Metric {
+    name: "hw.gpu.utilization",
+    unit: "1",
+    kind: Kind::Gauge,
+    description: "Share of the time in which a kernel ran on the device, mean of the readings of an event log",
+    attributes: DEVICE,
+};
+
+/// Temperature.
+pub const DEVICE_TEMPERATURE: Metric = Metric {
+    name: "hw.temperature",
+    unit: "Cel",
+    kind: Kind::Gauge,
+    description: "Temperature of the device, the last reading of an event log",
+    attributes: DEVICE,
+};
+
+/// Power.
+pub const DEVICE_POWER: Metric = Metric {
+    name: "hw.power",
+    unit: "W",
+    kind: Kind::Gauge,
+    description: "Power of the device, mean of the readings of an event log",
+    attributes: DEVICE,
+};
+
+/// Lines of event logs that were read.
+pub const EVENT_LINES: Metric = Metric {
+    name: "warpgauge.events.lines",
+    unit: "{line}",
+    kind: Kind::MonotonicSum,
+    description: "Lines of event logs read",
+    attributes: &[],
+};
+
+/// What of the event logs was not taken, by reason.
+pub const EVENTS_SKIPPED: Metric = Metric {
+    name: "warpgauge.events.skipped",
+    unit: "{item}",
+    kind: Kind::MonotonicSum,
+    description: "Files, lines, events and unknown fields of event logs that were not taken",
+    attributes: &["reason"],
+};
+
 /// Measurements that were consumed and attributed.
 pub const MEASUREMENTS_READ: Metric = Metric {
     name: "warpgauge.measurements.read",
@@ -129,6 +241,15 @@ pub const MEASUREMENTS_UNATTRIBUTED: Metric = Metric {
     attributes: &["reason"],
 };
 
+/// Health files that killed processes left behind.
+pub const HEALTH_FILES_REMOVED: Metric = Metric {
+    name: "warpgauge.health_files.removed",
+    unit: "{file}",
+    kind: Kind::MonotonicSum,
+    description: "Health files of killed processes removed from the measurements folder",
+    attributes: &[],
+};
+
 /// Points that left the spool unsent, by reason.
 pub const DROPPED_POINTS: Metric = Metric {
     name: "warpgauge.export.dropped_points",
@@ -144,6 +265,51 @@ pub const REJECTED_POINTS: Metric = Metric {
     unit: "{datapoint}",
     kind: Kind::MonotonicSum,
     description: "Data points refused by the receiver, in part (partial) or with their whole request (refused)",
+    attributes: &["reason"],
+};
+
+/// Lines of event logs that a backend has taken.
+pub const FORWARDED_LINES: Metric = Metric {
+    name: "warpgauge.forward.lines",
+    unit: "{line}",
+    kind: Kind::MonotonicSum,
+    description: "Lines of event logs that the backend has taken",
+    attributes: &[],
+};
+
+/// What bringing them there took.
+pub const FORWARDED_BYTES: Metric = Metric {
+    name: "warpgauge.forward.size",
+    unit: "By",
+    kind: Kind::MonotonicSum,
+    description: "Request bodies, as they travelled, in which the backend has taken lines of event logs",
+    attributes: &[],
+};
+
+/// Lines that were set aside, by reason.
+pub const FORWARD_REFUSED: Metric = Metric {
+    name: "warpgauge.forward.refused",
+    unit: "{line}",
+    kind: Kind::MonotonicSum,
+    description: "Lines of event logs that lie among the dead letters",
+    attributes: &["reason"],
+};
+
+/// Requests that were sent once more.
+pub const FORWARD_RETRIES: Metric = Metric {
+    name: "warpgauge.forward.retries",
+    unit: "{request}",
+    kind: Kind::MonotonicSum,
+    description: "Requests with lines of event logs that were sent once more",
+    attributes: &[],
+};
+
+/// Logs that are not read, by reason.
+pub const FORWARD_UNREAD: Metric = Metric {
+    name: "warpgauge.forward.unread",
+    unit: "{file}",
+    kind: Kind::MonotonicSum,
+    description: "Event logs that are not read, each counted when it is first met",
     attributes: &["reason"],
 };
 
@@ -193,7 +359,7 @@ pub const PROCESSES: Metric = Metric {
 };
 
 /// Every metric, in the order of the documentation.
-pub const CATALOGUE: [Metric; 18] = [
+pub const CATALOGUE: [Metric; 36] = [
     INSTRUCTIONS,
     LAUNCHES,
     OCCUPANCY,
@@ -202,11 +368,29 @@ pub const CATALOGUE: [Metric; 18] = [
     OCCUPANCY_DISTRIBUTION,
     COALESCENCE_DISTRIBUTION,
     DIVERGENCE_DISTRIBUTION,
+    KERNEL_EXECUTIONS,
+    KERNEL_DURATION,
+    SCOPE_DURATION,
+    COPIES,
+    COPIED,
+    DEVICE_MEMORY_USAGE,
+    DEVICE_MEMORY_LIMIT,
+    DEVICE_UTILIZATION,
+    DEVICE_TEMPERATURE,
+    DEVICE_POWER,
+    EVENT_LINES,
+    EVENTS_SKIPPED,
     MEASUREMENTS_READ,
     MEASUREMENTS_REFUSED,
     MEASUREMENTS_UNATTRIBUTED,
     DROPPED_POINTS,
     REJECTED_POINTS,
+    HEALTH_FILES_REMOVED,
+    FORWARDED_LINES,
+    FORWARDED_BYTES,
+    FORWARD_REFUSED,
+    FORWARD_RETRIES,
+    FORWARD_UNREAD,
     SPOOL_SIZE,
     SPOOL_AGE,
     RUN_DURATION,

@@ -1,6 +1,6 @@
 //! Export over OTLP: from tallies to encoded requests, and from there to a destination.
 //!
-//! [`mapping`], [`resource`], [`cumulative`] and [`chunks`] are pure and make the requests.
+//! [`mapping`], [`event_mapping`], [`resource`], [`cumulative`] and [`chunks`] are pure and make the requests.
 //! [`settings`] resolves `[export]` and the environment into one answer, [`sender::open`] turns
 //! that into a [`sender::Sender`], and each send ends in a [`sender::Outcome`] that says what may
 //! happen to the request next: forget it, keep it, or set it aside.
@@ -9,14 +9,15 @@ pub mod attribute_list;
 pub mod chunks;
 pub mod credentials;
 pub mod cumulative;
-mod diagnosis;
+pub(crate) mod diagnosis;
 pub mod endpoint;
+pub mod event_mapping;
 mod file;
 mod grpc;
-mod http;
+pub(crate) mod http;
 mod json;
 pub mod mapping;
-mod network;
+pub(crate) mod network;
 pub mod resource;
 mod rpc_status;
 pub mod sender;
@@ -24,4 +25,4 @@ pub mod settings;
 pub mod tls;
 
 /// How requests name their sender (`User-Agent`).
-const PRODUCT: &str = concat!("warpgauge/", env!("CARGO_PKG_VERSION"));
+pub(crate) const PRODUCT: &str = concat!("warpgauge/", env!("CARGO_PKG_VERSION"));

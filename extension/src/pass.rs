@@ -2,12 +2,17 @@
 //!
 //! ```text
 //! lock -> finish what a killed pass left -> resolve groups -> listing, runtime configuration
-//!      -> read measurement files -> aggregate -> commit to the spool
+//!      -> read measurement files, event logs -> aggregate -> commit to the spool
 //!      -> remove the files -> send, oldest first -> forget what was acknowledged
+//!      -> forward event logs
 //! ```
 
+mod container_plan;
 mod deliver;
-mod folders;
+mod events;
+pub mod folders;
+mod forward_logs;
+mod places;
 mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,29 +21,39 @@ use std::time::{Duration, Instant, SystemTime};
 
 use opentelemetry_proto::tonic::metrics::v1::ResourceMetrics;
 
-pub use self::plan::listed_process;
+pub use self::container_plan::{MAX_LINES_BY_HAND, process_in};
+use self::events::EventSeries;
+use self::places::{Claimed, Knowledge, Places};
+pub use self::plan::{listed_process, place_of};
 use crate::aggregate::{Shape, Tally};
 use crate::atomic_file::Durability;
 use crate::carried::{self, Carried};
 use crate::config::export::Temporality;
 use crate::config::{Config, Distributions, Paths};
+use crate::containers::Containers;
 use crate::control::RuntimeConfig;
-use crate::health::{self, Health};
-use crate::listing::{Listing, Owners};
+use crate::health::{self, EventHealth, Health};
+use crate::listing::Listing;
 use crate::lock::Lock;
-use crate::measurements::folder::Folder;
-use crate::measurements::manifest::{self, StillThere};
-use crate::measurements::{self, Claim, quarantine};
+use crate::measurements::manifest::{self, ByFolder, Counted, StillThereByFolder};
+use crate::measurements::{self, Claim};
 use crate::otlp::chunks;
 use crate::otlp::mapping::{self, Window};
 use crate::otlp::resource::{Host, instance_of};
 use crate::report::{Delivery, Measured, Report, Row};
 use crate::setup::{Export, Setup};
 use crate::spool::rejected::Rejected;
-use crate::spool::{Commit, Spool};
+use crate::spool::{After, Commit, Entry, Spool};
+
+/// The most that a pass takes, whatever it is left to do. The next one begins after a minute, and
+/// `warpgauge.service` ends this one after 55 seconds.
+const LENGTH: Duration = Duration::from_secs(50);
 
 /// A clock that was set back by more than this is not waited for: windows begin anew.
 const PATIENCE_WITH_THE_CLOCK: Duration = Duration::from_secs(10 * 60);
+
+/// [`Carried`] within a window's folder.
+const AFTER: &str = "after.json";
 
 /// Does one pass.
 ///
@@ -47,32 +62,37 @@ const PATIENCE_WITH_THE_CLOCK: Duration = Duration::from_secs(10 * 60);
 /// in the report.
 pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     let started = Instant::now();
-    let Paths { state, measurements, .. } = &setup.config.paths;
-    folders::make(&setup.config.paths)?;
+    let Paths { state, measurements, containers, .. } = &setup.config.paths;
+    folders::make(&setup.config)?;
     let _lock = Lock::take(state)?;
     let (spool, rejected) = (Spool::open(state)?, Rejected::open(state)?);
-    let folder = measurements::open(measurements)?;
-    let still_there = finish_earlier(&spool, &folder, state)?;
+    let top = measurements::open(measurements)?;
+    let mut containers = Containers::look(containers);
+    let still_there = finish_earlier(&spool, Places { top: &top, containers: &containers }, state)?;
     let mut carried = Carried::load(state)?;
     deliver::finish_giving_up(&spool, &rejected, &carried)?;
     let waiting = spool.pending()?;
 
     let now_ns = unix_now_ns();
     let resolution = setup.rules.resolve(&setup.proc, setup.own_pid)?;
-    let (listing, runtime_config) = plan::list(setup, &resolution, now_ns)?;
+    let (listing, runtime_config) = plan::list(setup, &mut containers, &resolution, now_ns)?;
 
-    let owners = Owners::of(&listing);
+    let places = Places { top: &top, containers: &containers };
     let shape = shape_of(&setup.config);
-    let request =
-        measurements::Request { owners: &owners, still_there: &still_there, shape, now_ns };
-    let claim = measurements::claim(&folder, &request)?;
+    let knowledge = Knowledge { listing: &listing, still_there: &still_there, shape, now_ns };
+    let claimed = places::claim(Some(&top), &containers, &knowledge)?;
+    let claim = &claimed.sum;
     claim.refused.log("refused");
     claim.left.log("left for a later pass");
+    let health_files_removed = places.remove_health_files(&listing, &setup.proc, now_ns);
+    let events = events::read(setup, now_ns);
 
     begin_anew_if_the_clock_was_set_back(&mut carried, now_ns);
     let window = window_after(carried.window_end_ns, claim.oldest_ns, now_ns);
-    let groups = roll_ups(&claim, &listing);
-    let mut resources = series(setup, &export.host, &claim, &listing, &groups, window);
+    let groups = roll_ups(claim, &listing);
+    let mut resources = series(setup, &export.host, claim, &listing, &groups, window);
+    let mut events = events.series(setup, &export.host, window)?;
+    resources.append(&mut events.resources);
     let health = Health {
         read: claim.read,
         refused: &claim.refused,
@@ -81,23 +101,32 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
         spool_bytes: waiting.iter().map(|request| request.size).sum(),
         spool_age: waiting.first().map_or(Duration::ZERO, |oldest| oldest.age(now_ns)),
         processes: runtime_config.listed,
+        health_files_removed,
+        events: events
+            .is_read
+            .then_some(EventHealth { lines: events.lines, skipped: &events.skipped }),
     };
     resources.push(health::collect(&health, export.host.extension(), window)?);
     if export.settings.temporality == Temporality::Cumulative {
         carried.totals.apply(&mut resources);
-        carried.totals.retain(&living(&export.host, &listing, setup, &resources));
+        let mut living = living(&export.host, &listing, setup, &resources);
+        living.extend(events.instances());
+        carried.totals.retain(&living);
     }
-    commit(&spool, &folder, state, &mut carried, &claim, &still_there, resources, window)?;
+    let what = Sources { claimed: &claimed, still_there: &still_there, events: &events };
+    commit(&spool, places, state, &mut carried, what, resources, window)?;
 
     let delivery = deliver::deliver(setup, export, &spool, &rejected, &mut carried)?;
+    let forwarding = forward_logs::forward_logs(setup, export, &mut carried, started + LENGTH);
     let duration = started.elapsed();
     carried.last_duration_ns = u64::try_from(duration.as_nanos()).ok();
     if delivery.is_complete() {
         carried.last_success_ns = Some(unix_now_ns());
     }
     carried.store(state, carried.durability())?;
-    let rows = rows(&claim, &listing);
-    Ok(Report::new(rows, measured(&claim), runtime_config, delivery, duration))
+    let rows = rows(claim, &listing);
+    let report = Report::new(rows, measured(claim), runtime_config, delivery, duration);
+    Ok(Report { forwarding, ..report.with_events(events.report()) })
 }
 
 /// What a pass would do now; changes nothing and takes no lock.
@@ -106,67 +135,72 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
 /// As [`run`].
 pub fn preview(setup: &Setup) -> anyhow::Result<Report> {
     let started = Instant::now();
-    let Paths { state, measurements, runtime_config, .. } = &setup.config.paths;
+    let Paths { state, measurements, runtime_config, containers, .. } = &setup.config.paths;
+    let mut containers = Containers::look(containers);
     let now_ns = unix_now_ns();
     let resolution = setup.rules.resolve(&setup.proc, setup.own_pid)?;
     let (existing, old) = RuntimeConfig::load(runtime_config)?;
     let mut listing = Listing::load(state)?;
-    let planned = plan::plan(setup, &resolution, existing, &listing);
+    let planned = plan::plan(setup, &containers, &resolution, existing, &listing);
     listing.refresh(planned.alive.clone(), now_ns);
-    let owners = Owners::of(&listing);
-    let claim = if measurements.exists() {
-        let request = measurements::Request {
-            owners: &owners,
-            still_there: &counted_already(state)?,
-            shape: shape_of(&setup.config),
-            now_ns,
-        };
-        measurements::claim(&measurements::open(measurements)?, &request)?
-    } else {
-        Claim::default()
+    let mut outcome = planned.outcome(old != planned.content);
+    let mut refused = std::mem::take(&mut containers.refused);
+    planned.apply_to_containers(setup, &containers, &mut outcome, &mut refused, false);
+    containers.refused = refused;
+    let top = if measurements.exists() { Some(measurements::open(measurements)?) } else { None };
+    let knowledge = Knowledge {
+        listing: &listing,
+        still_there: &counted_already(state)?,
+        shape: shape_of(&setup.config),
+        now_ns,
     };
-    let outcome = planned.outcome(old != planned.content);
+    let Claimed { sum: claim, .. } = places::claim(top.as_ref(), &containers, &knowledge)?;
     let (rows, delivery) = (rows(&claim, &listing), Delivery::default());
-    Ok(Report::new(rows, measured(&claim), outcome, delivery, started.elapsed()))
+    let events = events::read(setup, now_ns).report();
+    let report = Report::new(rows, measured(&claim), outcome, delivery, started.elapsed());
+    Ok(report.with_events(events))
 }
 
 /// Finishes what a killed pass had committed: its state becomes the state, its files are removed.
-fn finish_earlier(spool: &Spool, folder: &Folder, state: &Path) -> anyhow::Result<StillThere> {
-    let mut still_there = StillThere::default();
+fn finish_earlier(
+    spool: &Spool,
+    places: Places<'_>,
+    state: &Path,
+) -> anyhow::Result<StillThereByFolder> {
+    let mut still_there = StillThereByFolder::new();
     for entry in spool.entries()? {
-        entry.apply_after(&state.join(carried::FILE))?;
+        apply_after(&entry, state)?;
         let counted = manifest::parse(&entry.counted()?);
-        let left = manifest::remove(folder, &counted, measurements::workers(), true);
+        let left = places.remove(&counted, true);
         if left.is_empty() {
             entry.forget_counted()?;
         } else {
-            tracing::warn!(
-                "{}: {} counted files cannot be removed, {} is one; they are not counted again, but the folder grows: run warpgauge as a user that may remove them",
-                folder.path().display(),
-                left.len(),
-                left.first()
-                    .map(|file| measurements::folder::shown(&file.name))
-                    .unwrap_or_default(),
-            );
-            still_there.extend(left);
+            places.warn_of(&left);
+            remember(&mut still_there, left);
         }
         // What cannot be put away is met, counted and warned of again by this pass.
         let refused = manifest::parse_refused(&entry.refused()?);
-        let _ = quarantine::put_away(folder, refused.iter().map(AsRef::as_ref));
+        let _ = places.put_away(&refused);
         entry.forget_refused()?;
     }
     Ok(still_there)
 }
 
 /// What a pass would find counted already, for one that changes nothing.
-fn counted_already(state: &Path) -> anyhow::Result<StillThere> {
-    let mut counted = StillThere::default();
+fn counted_already(state: &Path) -> anyhow::Result<StillThereByFolder> {
+    let mut counted = StillThereByFolder::new();
     if state.join("spool").exists() {
         for entry in Spool::look(state).entries()? {
-            counted.extend(manifest::parse(&entry.counted()?));
+            remember(&mut counted, manifest::parse(&entry.counted()?));
         }
     }
     Ok(counted)
+}
+
+fn remember(still_there: &mut StillThereByFolder, files: ByFolder<Counted>) {
+    for (folder, files) in files {
+        still_there.entry(folder).or_default().extend(files);
+    }
 }
 
 fn shape_of(config: &Config) -> Shape {
@@ -252,57 +286,65 @@ fn living(
     known.chain(sent.map(|resource| instance_of(resource).to_owned())).collect()
 }
 
+/// Where a window's numbers come from.
+#[derive(Clone, Copy)]
+struct Sources<'s> {
+    claimed: &'s Claimed,
+    still_there: &'s StillThereByFolder,
+    events: &'s EventSeries,
+}
+
 /// The point of no return, and what must follow it.
-#[expect(clippy::too_many_arguments, reason = "everything that becomes true in one instant")]
 fn commit(
     spool: &Spool,
-    folder: &Folder,
+    places: Places<'_>,
     state: &Path,
     carried: &mut Carried,
-    claim: &Claim,
-    still_there: &StillThere,
+    sources: Sources<'_>,
     resources: Vec<ResourceMetrics>,
     window: Window,
 ) -> anyhow::Result<()> {
-    let is_all_removed = still_there.iter().next().is_none();
-    // Without a measurement there is nothing that a power cut could lose.
-    let durability = match claim.is_empty() && is_all_removed {
+    let Sources { claimed, still_there, events } = sources;
+    let is_all_removed = still_there.is_empty();
+    // Without a measurement and a line there is nothing that a power cut could lose.
+    let durability = match claimed.is_empty() && is_all_removed && events.lines == 0 {
         true => carried.durability(),
         false => Durability::PowerCut,
     };
     carried.window_end_ns = Some(window.end_ns);
     carried.owed.clear();
+    carried.forwarded = Default::default();
     let older = spool.entries()?;
+    let still_standing =
+        still_there.iter().map(|(folder, files)| (folder, files.iter().collect::<Vec<_>>()));
+    let counted = claimed.counted.iter().map(|(folder, files)| (folder, files.iter().collect()));
+    let text = carried.to_json()?;
+    let mut after = vec![After { name: AFTER, content: &text }];
+    after.extend(events.after());
     let entry = spool.commit(&Commit {
         window,
         chunks: &chunks::pack(resources),
-        counted: &manifest::render(claim.counted.iter().chain(still_there.iter())),
-        refused: &manifest::render_refused(&claim.refused_names),
-        after: &carried.to_json()?,
+        counted: &manifest::render(counted.chain(still_standing)),
+        refused: &manifest::render_refused(&claimed.refused_names),
+        after: &after,
         durability,
     })?;
-    entry.apply_after(&state.join(carried::FILE))?;
+    apply_after(&entry, state)?;
     for entry in older {
         entry.forget_counted()?;
     }
-    let workers = measurements::workers();
-    if manifest::remove(folder, &claim.counted, workers, false).is_empty() && is_all_removed {
+    if places.remove(&claimed.counted, false).is_empty() && is_all_removed {
         entry.forget_counted()?;
     }
-    match quarantine::put_away(folder, claim.refused_names.iter().map(AsRef::as_ref)) {
-        Ok(0) => {}
-        Ok(stay) => tracing::warn!(
-            "{}: {stay} refused entries cannot be moved away and are met again by the next pass",
-            folder.path().display()
-        ),
-        Err(fault) => tracing::warn!(
-            "{}/{}: {fault}; refused entries stay where they are",
-            folder.path().display(),
-            quarantine::NAME
-        ),
-    }
+    places.put_away(&claimed.refused_names).log("met again by the next pass");
     entry.forget_refused()?;
     Ok(())
+}
+
+/// Puts what a window carries on where the next pass reads it.
+fn apply_after(entry: &Entry, state: &Path) -> anyhow::Result<()> {
+    entry.apply_after(AFTER, &state.join(carried::FILE))?;
+    Ok(events::apply(entry, state)?)
 }
 
 fn rows(claim: &Claim, listing: &Listing) -> Vec<Row> {

@@ -38,7 +38,7 @@ mod status;
 mod unread;
 
 pub use clock::BootClock;
-pub use maps::Mapped;
+pub use maps::{Mapped, MappedFile};
 pub use proc_error::ProcError;
 pub use process_dir::{Exe, ProcessDir};
 pub use stat::Stat;

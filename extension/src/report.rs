@@ -7,6 +7,7 @@ use warpgauge_wire::Function;
 
 use crate::aggregate::{Distribution, Tally};
 use crate::control::RuntimeConfigOutcome;
+use crate::forward::Forwarded;
 use crate::listing::ListedProcess;
 use crate::skips::Skips;
 
@@ -31,8 +32,24 @@ pub struct Report {
     pub runtime_config_failure: Option<String>,
     /// What became of the requests.
     pub delivery: Delivery,
+    /// What the event logs said; nothing where none are configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<EventReport>,
+    /// What became of the event logs; `None` where none are forwarded.
+    pub forwarding: Option<Forwarding>,
     /// How long the pass took, in seconds.
     pub duration_s: f64,
+}
+
+/// What the event logs said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EventReport {
+    /// Lines that were read.
+    pub lines: u64,
+    /// What was not taken, by reason.
+    pub skipped: Vec<Refused>,
+    /// Why they could not be read at all.
+    pub failure: Option<String>,
 }
 
 /// What one process reported in the window.
@@ -99,6 +116,27 @@ pub struct Delivery {
     pub misconfigured: Option<String>,
 }
 
+/// What became of the lines of event logs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Forwarding {
+    /// Lines that the backend has taken.
+    pub lines: u64,
+    /// Bytes of the request bodies that brought them there.
+    pub bytes: u64,
+    /// Lines that were set aside, by reason.
+    pub refused: Vec<Refused>,
+    /// Requests that were sent once more.
+    pub retries: u64,
+    /// Logs that are not read, by reason; each is told of when it is first met.
+    pub unread: Vec<Refused>,
+    /// Why the rest waits: the backend, a log or the disk is not ready.
+    pub waits_for: Option<String>,
+    /// Which limit of the configuration left the rest to the next pass.
+    pub left_by: Option<&'static str>,
+    /// What a person has to mend before anything can go.
+    pub misconfigured: Option<String>,
+}
+
 /// How a command ends (design, "Command line").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -113,6 +151,8 @@ pub enum Exit {
     PartlyRefused = 4,
     /// The receiver refused data for good (`EX_DATAERR`).
     Refused = 65,
+    /// The receiver was away for so long that the spool's limits dropped data (`EX_UNAVAILABLE`).
+    Dropped = 69,
     /// Try again later, nothing is lost (`EX_TEMPFAIL`).
     TryAgain = 75,
     /// The configuration is wrong (`EX_CONFIG`).
@@ -157,7 +197,39 @@ impl Row {
     }
 }
 
+impl From<Forwarded> for Forwarding {
+    fn from(forwarded: Forwarded) -> Self {
+        let Forwarded { lines, bytes, retries, waits_for, left_by, misconfigured, .. } = forwarded;
+        let (refused, unread) = (list(&forwarded.refused), list(&forwarded.unread));
+        Self { lines, bytes, refused, retries, unread, waits_for, left_by, misconfigured }
+    }
+}
+
+impl EventReport {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(lines: u64, skipped: &Skips, failure: Option<String>) -> Self {
+        Self { lines, skipped: list(skipped), failure }
+    }
+}
+
+/// What was refused, as a list that machines can read.
+fn list(refused: &Skips) -> Vec<Refused> {
+    let one = |(reason, skip): (_, &crate::skips::Skip)| Refused {
+        reason,
+        count: skip.count,
+        example: skip.example.clone(),
+    };
+    refused.iter().map(one).collect()
+}
+
 impl Report {
+    /// Adds what the event logs said.
+    #[must_use]
+    pub fn with_events(self, events: Option<EventReport>) -> Self {
+        Self { events, ..self }
+    }
+
     /// Puts the parts together; `refused` becomes a list that machines can read.
     #[must_use]
     pub fn new(
@@ -167,21 +239,18 @@ impl Report {
         delivery: Delivery,
         duration: Duration,
     ) -> Self {
-        let refused = measured.refused.iter().map(|(reason, skip)| Refused {
-            reason,
-            count: skip.count,
-            example: skip.example.clone(),
-        });
         Self {
             processes,
             read: measured.read,
-            refused: refused.collect(),
+            refused: list(measured.refused),
             unattributed: measured.unattributed,
             listed: runtime_config.listed,
             runtime_config_changed: runtime_config.changed,
             remarks: runtime_config.remarks,
             runtime_config_failure: runtime_config.failure,
             delivery,
+            events: None,
+            forwarding: None,
             duration_s: duration.as_secs_f64(),
         }
     }
@@ -189,15 +258,24 @@ impl Report {
     /// The exit code: what lost data first, then what needs a person, then what only needs time.
     #[must_use]
     pub fn exit(&self) -> Exit {
-        let Delivery { rejected_points, refused_points, waiting_requests, misconfigured, .. } =
-            &self.delivery;
+        let is_unread = self.events.as_ref().is_some_and(|events| events.failure.is_some());
+        let Delivery { rejected_points, refused_points, dropped_points, .. } = &self.delivery;
+        let Delivery { waiting_requests, misconfigured, .. } = &self.delivery;
+        let forwarding = self.forwarding.as_ref();
+        let of_forwarding = |question: fn(&Forwarding) -> bool| forwarding.is_some_and(question);
         if *refused_points > 0 {
             Exit::Refused
-        } else if *rejected_points > 0 {
+        } else if *rejected_points > 0 || of_forwarding(|one| !one.refused.is_empty()) {
             Exit::PartlyRefused
-        } else if misconfigured.is_some() || self.runtime_config_failure.is_some() {
+        } else if *dropped_points > 0 {
+            Exit::Dropped
+        } else if misconfigured.is_some()
+            || self.runtime_config_failure.is_some()
+            || is_unread
+            || of_forwarding(|one| one.misconfigured.is_some())
+        {
             Exit::Config
-        } else if *waiting_requests > 0 {
+        } else if *waiting_requests > 0 || of_forwarding(|one| one.waits_for.is_some()) {
             Exit::TryAgain
         } else {
             Exit::Done
@@ -222,10 +300,32 @@ mod tests {
         assert_eq!(exit(waiting.clone()), Exit::TryAgain);
         let misconfigured = Delivery { misconfigured: Some("token".into()), ..waiting.clone() };
         assert_eq!(exit(misconfigured), Exit::Config);
-        assert_eq!(exit(Delivery { rejected_points: 1, ..waiting.clone() }), Exit::PartlyRefused);
+        let dropped = Delivery { dropped_points: 1, ..waiting.clone() };
+        assert_eq!(exit(dropped.clone()), Exit::Dropped, "lost data is not `nothing is lost`");
+        assert_eq!(exit(Delivery { rejected_points: 1, ..dropped }), Exit::PartlyRefused);
         assert_eq!(
             exit(Delivery { refused_points: 1, rejected_points: 1, ..waiting }),
             Exit::Refused
         );
+    }
+
+    #[test]
+    fn what_became_of_the_event_logs_has_its_exit_code() {
+        let exit = |forwarding: Forwarding| {
+            let refused = Skips::default();
+            let measured = Measured { read: 0, unattributed: 0, refused: &refused };
+            let (delivery, duration) = (Delivery::default(), Duration::ZERO);
+            let runtime_config = RuntimeConfigOutcome::default();
+            let report = Report::new(Vec::new(), measured, runtime_config, delivery, duration);
+            Report { forwarding: Some(forwarding), ..report }.exit()
+        };
+        let away = Forwarding { waits_for: Some("nobody there".into()), ..Forwarding::default() };
+        assert_eq!(exit(Forwarding::default()), Exit::Done);
+        assert_eq!(exit(Forwarding { left_by: Some("x"), ..Forwarding::default() }), Exit::Done);
+        assert_eq!(exit(away.clone()), Exit::TryAgain);
+        let misconfigured = Some("token".into());
+        assert_eq!(exit(Forwarding { misconfigured, ..away.clone() }), Exit::Config);
+        let refused = vec![Refused { reason: "refused", count: 1, example: String::new() }];
+        assert_eq!(exit(Forwarding { refused, ..away }), Exit::PartlyRefused);
     }
 }

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::config::document::Fault;
+use crate::follow;
+use crate::forward;
 use crate::groups::Rules;
 use crate::otlp::attribute_list;
 use crate::otlp::resource::Host;
-use crate::otlp::settings::Settings;
+use crate::otlp::settings::{Finding, Settings};
 use crate::procfs::ProcFs;
 
 /// Looks an environment variable up; a parameter, so that every test owns its world.
@@ -24,6 +26,8 @@ pub struct Setup {
     pub config: Config,
     /// Its process groups, compiled.
     pub rules: Rules,
+    /// The patterns of its event logs, compiled, in the same order.
+    pub event_rules: Vec<follow::Rule>,
     /// The processes of this machine.
     pub proc: ProcFs,
     /// Our own pid as that `/proc` numbers it: a pass never lists itself.
@@ -37,6 +41,8 @@ pub struct Export {
     pub settings: Settings,
     /// Who speaks.
     pub host: Host,
+    /// Where event logs go; `None` where they go nowhere.
+    pub forward: Option<forward::settings::Settings>,
 }
 
 /// Why a command cannot start.
@@ -80,8 +86,9 @@ impl Setup {
     /// [`SetupError`], with every fault of the file and of its process groups.
     pub fn load(path: &Path) -> Result<Self, SetupError> {
         let (config, mut faults) = parse(path)?;
+        let event_rules = compile_events(&config, &mut faults);
         match compile(&config, &mut faults) {
-            Some(rules) if faults.is_empty() => Ok(Self::new(path, config, rules)),
+            Some(rules) if faults.is_empty() => Ok(Self::new(path, config, rules, event_rules)),
             _ => Err(SetupError::Faults { path: path.to_owned(), faults: in_order(faults) }),
         }
     }
@@ -95,31 +102,30 @@ impl Setup {
         environment: Environment<'_>,
     ) -> Result<(Self, Export), SetupError> {
         let (config, mut faults) = parse(path)?;
+        let event_rules = compile_events(&config, &mut faults);
         let rules = compile(&config, &mut faults);
-        let settings = match Settings::resolve(&config.export, environment) {
-            Ok(settings) => Some(settings),
-            Err(findings) => {
-                for finding in findings {
-                    let message = format!("{}; {}", finding.problem, finding.remedy);
-                    faults.push(config.locate(&finding.key, message));
-                }
-                None
+        let mut note = |findings: Vec<Finding>| {
+            for finding in findings {
+                let message = format!("{}; {}", finding.problem, finding.remedy);
+                faults.push(config.locate(&finding.key, message));
             }
         };
-        match (rules, settings) {
-            (Some(rules), Some(settings)) if faults.is_empty() => {
-                let setup = Self::new(path, config, rules);
+        let settings = Settings::resolve(&config.export, environment).map_err(&mut note).ok();
+        let forward = forward::settings::Settings::resolve(&config.forward).map_err(&mut note).ok();
+        match (rules, settings, forward) {
+            (Some(rules), Some(settings), Some(forward)) if faults.is_empty() => {
+                let setup = Self::new(path, config, rules, event_rules);
                 let host = host(&setup.proc, environment);
-                Ok((setup, Export { settings, host }))
+                Ok((setup, Export { settings, host, forward }))
             }
             _ => Err(SetupError::Faults { path: path.to_owned(), faults: in_order(faults) }),
         }
     }
 
-    fn new(path: &Path, config: Config, rules: Rules) -> Self {
+    fn new(path: &Path, config: Config, rules: Rules, event_rules: Vec<follow::Rule>) -> Self {
         let proc = ProcFs::new(config.paths.proc.clone());
         let own_pid = proc.own_pid().unwrap_or_else(std::process::id);
-        Self { path: path.to_owned(), config, rules, proc, own_pid }
+        Self { path: path.to_owned(), config, rules, event_rules, proc, own_pid }
     }
 }
 
@@ -143,6 +149,23 @@ fn compile(config: &Config, faults: &mut Vec<Fault>) -> Option<Rules> {
             None
         }
     }
+}
+
+fn compile_events(config: &Config, faults: &mut Vec<Fault>) -> Vec<follow::Rule> {
+    let mut rules = Vec::new();
+    for (index, log) in config.events.iter().enumerate() {
+        match follow::Rule::new(&log.pattern) {
+            Ok(rule) => rules.push(rule),
+            Err(found) => {
+                let fault = config.locate(&format!("events[{index}].pattern"), found.to_string());
+                // A missing one is said already.
+                if faults.iter().all(|known| known.key != fault.key) {
+                    faults.push(fault);
+                }
+            }
+        }
+    }
+    rules
 }
 
 fn in_order(mut faults: Vec<Fault>) -> Vec<Fault> {

@@ -46,6 +46,15 @@ impl Skips {
         }
     }
 
+    /// The same with more said in each example.
+    #[must_use]
+    pub fn with_examples(mut self, say: impl Fn(&str) -> String) -> Self {
+        for skip in self.by_reason.values_mut() {
+            skip.example = say(&skip.example);
+        }
+        self
+    }
+
     /// Every reason with its count and example, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Skip)> {
         self.by_reason.iter().map(|(reason, skip)| (*reason, skip))

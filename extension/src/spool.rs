@@ -3,7 +3,7 @@
 //! ```text
 //! <state>/spool/<start ns>-<end ns>/     one window, appears whole by one rename: the commit
 //!     0000.otlp ...                      requests, removed one by one as they are acknowledged
-//!     after.json                         what the pass carries on, once the window counts
+//!     after.json, ...                    what the pass carries on, once the window counts
 //!     counted                            files that the window has counted, to be removed
 //!     refused                            entries that it has refused, to be quarantined
 //! <state>/spool/.new                     a window being written
@@ -28,7 +28,6 @@ use crate::otlp::mapping::Window;
 
 const COUNTED: &str = "counted";
 const REFUSED: &str = "refused";
-const AFTER: &str = "after.json";
 
 /// The spool of one state folder.
 #[derive(Debug)]
@@ -47,10 +46,19 @@ pub struct Commit<'a> {
     pub counted: &'a [u8],
     /// The entries that it has refused.
     pub refused: &'a [u8],
-    /// What the pass carries on.
-    pub after: &'a [u8],
+    /// What the pass carries on: files that take the place of others once the window counts.
+    pub after: &'a [After<'a>],
     /// What it must survive.
     pub durability: Durability,
+}
+
+/// A file that a pass carries on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct After<'a> {
+    /// Its name within the window's folder.
+    pub name: &'static str,
+    /// What it holds.
+    pub content: &'a [u8],
 }
 
 /// One committed window.
@@ -156,7 +164,9 @@ impl Spool {
                 write(name, content)?;
             }
         }
-        write(AFTER, commit.after)?;
+        for After { name, content } in commit.after {
+            write(name, content)?;
+        }
         let name = format!("{:020}-{:020}", window.start_ns, window.end_ns);
         let folder = self.root.join(&name);
         if durability == Durability::PowerCut {
@@ -251,12 +261,12 @@ impl Spool {
 }
 
 impl Entry {
-    /// What its pass carries on, until that is applied.
+    /// Puts a file that its pass carries on where it belongs, unless that was done.
     ///
     /// # Errors
     /// [`SpoolError`].
-    pub fn apply_after(&self, target: &Path) -> Result<(), SpoolError> {
-        match fs::rename(self.folder.join(AFTER), target) {
+    pub fn apply_after(&self, name: &str, target: &Path) -> Result<(), SpoolError> {
+        match fs::rename(self.folder.join(name), target) {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(()),
             outcome => outcome.at(target),
         }
@@ -368,7 +378,8 @@ mod tests {
     fn commit(spool: &Spool, start_ns: u64, chunks: &[Chunk]) -> Entry {
         let window = Window { start_ns, end_ns: start_ns + 60 };
         let durability = Durability::ProcessDeath;
-        let (counted, refused, after) = (b"some files\n", b"", b"{}");
+        let (counted, refused) = (b"some files\n", b"");
+        let after = &[After { name: "after.json", content: b"{}" }];
         spool.commit(&Commit { window, chunks, counted, refused, after, durability }).unwrap()
     }
 
@@ -388,7 +399,7 @@ mod tests {
         for entry in spool.entries().unwrap() {
             assert_eq!(entry.counted().unwrap(), b"some files\n");
             assert_eq!(entry.refused().unwrap(), b"");
-            entry.apply_after(&state.path().join("carried.json")).unwrap();
+            entry.apply_after("after.json", &state.path().join("carried.json")).unwrap();
             entry.forget_counted().unwrap();
         }
         spool.sweep().unwrap();

@@ -11,11 +11,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use warpgauge::config::Config;
+use warpgauge::config::forward::Forward;
+use warpgauge::forward::line::Unpostable;
 use warpgauge::groups::Rules;
 use warpgauge::measurements::UNKNOWN_ID;
 use warpgauge::measurements::folder::Refusal;
 use warpgauge::spool::Excess;
-use warpgauge::{metrics, skips::Skips};
+use warpgauge::{containers, event_logs, event_metrics, follow, forward, metrics, skips::Skips};
 use warpgauge_wire::LineFault;
 
 fn project(path: &str) -> PathBuf {
@@ -35,12 +37,18 @@ fn the_documented_metrics_are_those_of_the_catalogue() {
 #[test]
 fn every_reason_is_documented() {
     let of_lines = LineFault::ALL.map(LineFault::reason).into_iter().chain([UNKNOWN_ID]);
-    let refused = of_lines.chain(Refusal::ALL.map(Refusal::reason));
+    let of_containers = containers::Refusal::ALL.map(containers::Refusal::reason);
+    let refused = of_lines.chain(Refusal::ALL.map(Refusal::reason)).chain(of_containers);
     let lost =
         ["pid_not_listed", Excess::Full.reason(), Excess::TooOld.reason(), "partial", "refused"];
-    for (document, reasons) in
-        [("docs/communication.md", refused.collect::<Vec<_>>()), ("docs/metrics.md", lost.to_vec())]
-    {
+    let of_events = event_metrics::Refusal::ALL.map(event_metrics::Refusal::reason).into_iter();
+    let of_events = of_events.chain(event_logs::REASONS).chain(follow::REASONS);
+    let of_forwarding = || Unpostable::REASONS.into_iter().chain([forward::REFUSED]);
+    for (document, reasons) in [
+        ("docs/communication.md", refused.collect::<Vec<_>>()),
+        ("docs/metrics.md", lost.into_iter().chain(of_events).chain(of_forwarding()).collect()),
+        ("docs/formats/forwarding.md", of_forwarding().collect()),
+    ] {
         for reason in reasons {
             assert!(text(document).contains(&format!("`{reason}`")), "{document}: {reason}");
         }
@@ -67,7 +75,7 @@ fn every_commented_key_of_the_example_is_one_that_the_program_knows() {
             && key.chars().all(|letter| {
                 letter.is_ascii_lowercase() || letter == '_' || letter.is_ascii_uppercase()
             });
-        if !is_key && !commented.starts_with("[export.headers]") {
+        if !is_key && !commented.starts_with("[export.headers]") && commented != "[[events]]" {
             continue;
         }
         let mut changed = lines.clone();
@@ -78,6 +86,17 @@ fn every_commented_key_of_the_example_is_one_that_the_program_knows() {
             let header = changed.iter().position(|line| *line == "# [export.headers]").unwrap();
             if let Some(line) = changed.get_mut(header) {
                 *line = "[export.headers]";
+            }
+        }
+        // The keys of an optional table come with it, and it with those that it needs.
+        let of_events = ["[[events]]", "pattern", "format", "group", "kernels"];
+        if of_events.contains(&key) {
+            for line in &mut changed {
+                let commented = line.strip_prefix("# ").unwrap_or_default();
+                let needed = ["[[events]]", "pattern = ", "format = "];
+                if needed.iter().any(|needed| commented.starts_with(needed)) {
+                    *line = commented;
+                }
             }
         }
         let (_, faults) = Config::parse(&changed.join("\n"));
@@ -109,4 +128,15 @@ fn a_commented_default_of_the_example_is_the_default() {
     let (_, after) = example.split_once("\n[metrics]").unwrap();
     let after = uncommented(&format!("[metrics]{after}"));
     assert_eq!((after.metrics, after.spool), (default.metrics, default.spool));
+    let without_default = Forward {
+        backend_url: None,
+        logs: Vec::new(),
+        token: None,
+        batch_bytes: None,
+        ca_file: None,
+        client_certificate_file: None,
+        client_key_file: None,
+        ..after.forward
+    };
+    assert_eq!(without_default, default.forward);
 }

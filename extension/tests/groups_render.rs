@@ -15,7 +15,7 @@ mod fake_proc;
 use fake_proc::{BOOT_SECONDS, FakeProc, FakeProcess};
 use serde_json::{Value, json};
 use warpgauge::cli::Screen;
-use warpgauge::cli::groups::{render_explanation, render_groups};
+use warpgauge::cli::groups::{Healths, render_explanation, render_groups};
 use warpgauge::config::process_group::{Conditions, ProcessGroup};
 use warpgauge::groups::{Resolution, Rules};
 
@@ -54,7 +54,8 @@ fn resolved(fake: &FakeProc, rules: &Rules) -> Resolution {
 
 fn groups(fake: &FakeProc, monitored: &[&str], options: &Screen) -> String {
     let mut out = Vec::new();
-    render_groups(&mut out, &resolved(fake, &rules(&[], monitored)), options).unwrap();
+    let resolution = resolved(fake, &rules(&[], monitored));
+    render_groups(&mut out, &resolution, &Healths::default(), options).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -176,7 +177,7 @@ fn a_process_cannot_write_to_the_terminal_through_its_name() {
     let rules = rules(&[group], &["g\u{1b}[7m"]);
     for options in [PIPE, terminal(120)] {
         let mut out = Vec::new();
-        render_groups(&mut out, &resolved(&fake, &rules), &options).unwrap();
+        render_groups(&mut out, &resolved(&fake, &rules), &Healths::default(), &options).unwrap();
         let shown = String::from_utf8(out).unwrap() + &explained(&fake, &rules, 10, &options);
         let control = |letter: char| letter.is_control() && letter != '\n';
         assert!(!shown.contains(control), "{shown:?}");
@@ -216,6 +217,7 @@ fn json_holds_everything_and_times_as_text() {
                     "otel_service_name": "llm",
                     "cuda_driver_mapped": true,
                     "module_mapped": false,
+            "health": null,
                 }],
             },
             { "name": "b", "processes": [] },

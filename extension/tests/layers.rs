@@ -14,11 +14,13 @@ use std::path::Path;
 
 /// Which modules each module may use. A module stands below all that it uses, so the table has no
 /// circle. Those that may see everything come last.
-const LAYERS: [(&str, &[&str]); 16] = [
+const LAYERS: [(&str, &[&str]); 23] = [
     // The model, and what needs nothing of ours.
     ("aggregate", &[]),
     ("atomic_file", &[]),
     ("config", &[]),
+    // Files in the formats of the formats crate: a world of its own.
+    ("events", &[]),
     ("lock", &[]),
     ("metrics", &[]),
     ("procfs", &[]),
@@ -27,17 +29,23 @@ const LAYERS: [(&str, &[&str]); 16] = [
     // Sources: what there is to be measured, and what was measured.
     ("groups", &["config", "procfs"]),
     ("measurements", &["aggregate", "listing", "skips"]),
+    ("instrument_health", &["listing", "measurements", "procfs"]),
+    ("containers", &["atomic_file", "measurements", "skips"]),
+    ("follow", &["atomic_file", "skips"]),
+    ("event_metrics", &[]),
+    ("event_logs", &["config", "event_metrics", "skips"]),
     // Sinks: what the instrument is told, and the way out.
     ("control", &["atomic_file"]),
-    ("otlp", &["aggregate", "config", "listing", "metrics"]),
+    ("otlp", &["aggregate", "config", "event_metrics", "listing", "metrics"]),
     ("spool", &["atomic_file", "config", "otlp"]),
-    ("carried", &["atomic_file", "otlp"]),
+    ("forward", &["atomic_file", "config", "follow", "otlp", "skips"]),
+    ("carried", &["atomic_file", "forward", "otlp"]),
     ("health", &["carried", "metrics", "otlp", "skips"]),
-    ("report", &["aggregate", "control", "listing", "skips"]),
+    ("report", &["aggregate", "control", "forward", "listing", "skips"]),
 ];
 
 /// They put the others together, and nobody below may use them.
-const ABOVE_ALL: [&str; 5] = ["setup", "pass", "cli", "lib", "main"];
+const ABOVE_ALL: [&str; 6] = ["setup", "unmeasured", "pass", "cli", "lib", "main"];
 
 /// The modules that the code of a module names by `crate::`.
 fn uses(code: &str) -> BTreeSet<String> {

@@ -205,6 +205,75 @@ fn no_moment_of_sending_is_one_at_which_a_kill_does_harm() {
     kill_before_every_change(&world, || receiver.points());
 }
 
+/// As above, with everything that a pass deals with in the folder of a container. Each round has a
+/// new container, so that its folder is made ready too.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn no_change_to_a_containers_folder_is_one_before_which_a_kill_does_harm() {
+    use nix::unistd::Uid;
+    use support::fake_proc::{FakeProc, FakeProcess};
+    use support::kill_points::{End, pass_killed_before};
+    use support::world::{name_for, write};
+    use warpgauge::metrics::MEASUREMENTS_UNATTRIBUTED;
+
+    const ID: &str = "aaaa0c1b2d3e4f5a6b7c8d9e0f1a2b3c4d5e6f7a8b9c0d1e2f3a4b5c6d7e8f90";
+    let (mut world, proc) = (World::new(), FakeProc::new());
+    world.proc = proc.path("");
+    let folder = world.path("containers").join(ID);
+    std::fs::create_dir_all(&folder).unwrap();
+    let process = |name: &str| {
+        let process = FakeProcess::new(name).cgroup(&format!("/system.slice/docker-{ID}.scope"));
+        process.uids([Uid::effective().as_raw(); 4])
+    };
+    let sleeper = process("sleep").arguments(&["sleep", &world.nap]);
+    sleeper.inside(&[7]).create(&proc, 4_242);
+    process("stranger").inside(&[8]).create(&proc, 5_151);
+    world.pass_ends(0);
+    let (mut rounds, mut instructions) = (0, 0);
+    let mut end = End::Killed;
+    while end == End::Killed {
+        let measurements = folder.join("measurements");
+        for _ in 0..3 {
+            write(measurements.join(name_for(7)), format!("0:{rounds}\n1:50\n1:-1\n4:2\n"));
+            instructions += rounds;
+        }
+        write(measurements.join(name_for(4_242)), "0:1\n");
+        write(measurements.join(format!("junk {rounds}")), "");
+        let line = "8:0\n";
+        let was = std::fs::read_to_string(folder.join("runtime.conf")).unwrap();
+        let is = if was.contains(line) { was.replace(line, "") } else { was + line };
+        write(folder.join("runtime.conf"), is);
+        let new = world.path("containers").join(format!("new{rounds}"));
+        std::fs::create_dir(&new).unwrap();
+        end = pass_killed_before(&world, rounds as usize);
+        if end == End::Untraceable {
+            eprintln!("skipped: this machine does not let a process trace its child");
+            return;
+        }
+        rounds += 1;
+        world.pass_ends(0);
+
+        let points = world.exported();
+        let at = format!("killed before change {}", rounds - 1);
+        assert_eq!(sum(&points, INSTRUCTIONS.name), instructions, "{at}");
+        assert_eq!(sum(&points, LAUNCHES.name), 6 * rounds, "{at}");
+        let for_reason = |reason| sum_for(&points, MEASUREMENTS_REFUSED.name, reason);
+        assert_eq!(for_reason("name_does_not_fit"), rounds, "{at}");
+        assert_eq!(for_reason("negative"), 3 * rounds, "{at}");
+        assert_eq!(sum(&points, MEASUREMENTS_UNATTRIBUTED.name), rounds, "{at}");
+        assert_windows_follow(&points);
+        assert_eq!(names_in(&measurements), [".quarantine"], "{at}");
+        assert_eq!(names_in(&folder), ["measurements", "runtime.conf"], "{at}");
+        assert_eq!(names_in(&new), ["measurements", "runtime.conf"], "{at}");
+        assert_eq!(world.spooled(), Vec::<String>::new(), "{at}");
+        // It need not stay to be looked after.
+        std::fs::remove_dir_all(new).unwrap();
+    }
+    println!("killed before each of {} changes", rounds - 1);
+    assert_eq!(end, End::Finished(0));
+    assert!(rounds > 30, "only {rounds} changes were seen");
+}
+
 /// Each request ends at the receiver or in the folder of refused ones, and in the second case its
 /// points are told of exactly once.
 #[cfg(target_arch = "x86_64")]

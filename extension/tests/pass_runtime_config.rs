@@ -158,6 +158,25 @@ fn a_reused_pid_does_not_inherit_a_persons_line() {
 }
 
 #[test]
+fn a_line_for_a_pid_that_was_another_process_s_lately_holds() {
+    let mut world = World::new();
+    let proc = FakeProc::new();
+    world.proc = proc.path("");
+    let process = FakeProcess::new("editor").uids([Uid::effective().as_raw(); 4]);
+    process.clone().start_ticks(5_000).create(&proc, 4_242);
+    assert_eq!(world.run(&["control", "set", "4242", "0"]).code(), Some(0));
+    world.pass_ends(0);
+    fs::remove_dir_all(proc.path("4242")).unwrap();
+    world.pass_ends(0);
+    process.start_ticks(6_000).create(&proc, 4_242);
+    edit(&world, "4242:1\n");
+    for _ in 0..2 {
+        world.pass_ends(0);
+        assert_eq!(plan(&world, 4_242).as_deref(), Some("4242:1"));
+    }
+}
+
+#[test]
 fn switched_off_nothing_is_measured_and_switched_on_everything_is_as_before() {
     let mut world = World::new();
     let (sleeper, stranger) = (world.sleeper(), world.stranger());

@@ -14,6 +14,8 @@ use warpgauge_wire::limits::MAX_RUNTIME_CONFIG_BYTES;
 use warpgauge_wire::runtime_config::{LineKind, lines};
 use warpgauge_wire::{FunctionSet, plan_for};
 
+use crate::descriptors::open_above_standard;
+
 /// What one look at the file brought.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Look {
@@ -134,13 +136,19 @@ impl Control {
 /// # Errors
 /// What the system says; `InvalidInput` for a pipe or a device, `FileTooLarge` for a large file.
 pub fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    // Non-blocking, in case somebody put a pipe there.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let not_a_file = || io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+    // Opening alone has effects on a pipe or a terminal.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(not_a_file());
+    }
+    // Somebody may have put one there in between.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = open_above_standard(OpenOptions::new().read(true).custom_flags(flags), path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        return Err(not_a_file());
     }
     let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes)?;
+    (&*file).take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         let what = format!("larger than {limit} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));

@@ -8,7 +8,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 
 use cudarc::driver::sys::{
-    CUDA_KERNEL_NODE_PARAMS, CUdevice_attribute, CUfunction, CUlaunchConfig,
+    CUDA_KERNEL_NODE_PARAMS, CUdevice_attribute, CUfunction, CUlaunchAttributeID,
+    CUlaunchAttributeValue, CUlaunchConfig,
 };
 
 use crate::dynamic_library::{DynamicLibrary, MissingSymbol};
@@ -28,6 +29,7 @@ pub struct Driver {
     /// Missing before CUDA 11.8.
     max_active_clusters: Option<MaxActiveClusters>,
     synchronize: unsafe extern "C" fn() -> CUresult,
+    memory: Option<unsafe extern "C" fn(*mut usize, *mut usize) -> CUresult>,
     is_capturing: unsafe extern "C" fn(*mut c_void, *mut u32) -> CUresult,
     /// Both missing before CUDA 12.3.
     function_name: Option<NameOf>,
@@ -42,6 +44,8 @@ struct GraphCalls {
     node_type: unsafe extern "C" fn(u64, *mut u32) -> CUresult,
     kernel_params: unsafe extern "C" fn(u64, *mut CUDA_KERNEL_NODE_PARAMS) -> CUresult,
     child: unsafe extern "C" fn(u64, *mut u64) -> CUresult,
+    /// Missing before CUDA 11.0.
+    kernel_attribute: Option<unsafe extern "C" fn(u64, u32, *mut [u64; 8]) -> CUresult>,
 }
 
 /// A node of a graph.
@@ -57,6 +61,9 @@ pub enum GraphNode {
         block: [u32; 3],
         /// Dynamic shared memory in bytes per block.
         shared: u32,
+        /// Whether its blocks wait for each other, as in a cooperative launch; `None` where the
+        /// driver does not tell.
+        waits: Option<bool>,
     },
     /// Another graph, by its handle.
     Child(u64),
@@ -65,6 +72,9 @@ pub enum GraphNode {
     /// No kernel.
     Other,
 }
+
+/// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.
+const COOPERATIVE: u32 = 2;
 
 /// Why the driver is of no use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -112,6 +122,8 @@ impl Driver {
             max_active_clusters: unsafe { library.function(c"cuOccupancyMaxActiveClusters") }.ok(),
             // SAFETY: the type is that of cuda.h.
             synchronize: unsafe { library.function(c"cuCtxSynchronize") }?,
+            // SAFETY: the type is that of cuda.h.
+            memory: unsafe { library.function(c"cuMemGetInfo_v2") }.ok(),
             // SAFETY: the type is that of cuda.h, with the enumeration as a number.
             is_capturing: unsafe { library.function(c"cuStreamIsCapturing") }?,
             // SAFETY: the type is that of cuda.h; a CUfunction is a pointer.
@@ -140,6 +152,18 @@ impl Driver {
         // SAFETY: the pointer may be written.
         checked("cuCtxGetDevice", unsafe { (self.current_device)(&raw mut device) })?;
         Ok(device)
+    }
+
+    /// Bytes that are free on the device of the calling thread's context, and bytes that there are.
+    ///
+    /// # Errors
+    /// What `cuMemGetInfo` returned, or that there is none.
+    pub fn memory(&self) -> Result<(u64, u64), DriverError> {
+        let memory = self.memory.ok_or(MissingSymbol(c"cuMemGetInfo_v2"))?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: both pointers may be written.
+        checked("cuMemGetInfo", unsafe { memory(&raw mut free, &raw mut total) })?;
+        Ok((free as u64, total as u64))
     }
 
     /// One number about a device.
@@ -270,7 +294,18 @@ impl GraphCalls {
             kernel_params: unsafe { library.function(c"cuGraphKernelNodeGetParams_v2") }?,
             // SAFETY: as above.
             child: unsafe { library.function(c"cuGraphChildGraphNodeGetGraph") }?,
+            // SAFETY: as above, with the union as its size, which is locked below.
+            kernel_attribute: unsafe { library.function(c"cuGraphKernelNodeGetAttribute") }.ok(),
         })
+    }
+
+    fn waits(&self, node: u64) -> Option<bool> {
+        let mut value = [0; 8];
+        // SAFETY: the node is a kernel's; the union may be written.
+        let code = unsafe { (self.kernel_attribute?)(node, COOPERATIVE, &raw mut value) };
+        // A number of 32 bits at its beginning.
+        let [cooperative, ..] = value;
+        (code == 0).then_some(cooperative & u64::from(u32::MAX) != 0)
     }
 
     fn read(&self, node: u64) -> Option<GraphNode> {
@@ -298,6 +333,7 @@ impl GraphCalls {
                     grid: [params.gridDimX, params.gridDimY, params.gridDimZ],
                     block: [params.blockDimX, params.blockDimY, params.blockDimZ],
                     shared: params.sharedMemBytes,
+                    waits: self.waits(node),
                 })
             }
             GRAPH => {
@@ -313,3 +349,5 @@ impl GraphCalls {
 }
 
 const _: () = assert!(size_of::<CUDA_KERNEL_NODE_PARAMS>() == 72);
+const _: () = assert!(size_of::<CUlaunchAttributeValue>() == size_of::<[u64; 8]>());
+const _: () = assert!(COOPERATIVE == CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE as u32);

@@ -71,6 +71,15 @@ pub fn file_of(address: usize) -> Option<String> {
     known.then(|| unsafe { text(info.dli_fname) }).flatten()
 }
 
+/// Whether an address lies in a library or in the program itself, as code or as data.
+#[must_use]
+pub fn is_in_a_library(address: usize) -> bool {
+    // SAFETY: the structure holds pointers alone, for which zero is a value.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: `info` may be written; any address may be asked about.
+    unsafe { libc::dladdr(address as *const c_void, &raw mut info) != 0 }
+}
+
 /// What the loader has to say about the last failure on this thread.
 fn loader_error() -> String {
     // SAFETY: no arguments; the answer is null or a C string.

@@ -13,6 +13,11 @@
 //! ids 2 and 3       mean of each measured shape, weighing its launches
 //! ```
 //!
+//! A graph launches several shapes in one window. Of those that are one function's, only the sum is
+//! known: they share its mean, so that the total of the graph is right, though not how it divides
+//! among them. A shape that was ever measured alone keeps its own mean, and what it did is taken off
+//! the sum first; its percentages are not taken off the others'.
+//!
 //! Errors: none where a shape always does the same work. Where the work depends on data, with a
 //! standard deviation of s per launch, the mean of a shape is off by s / sqrt(n) for n < 8
 //! measurements and s / sqrt(15) later (the variance of an exponential mean of weight w is
@@ -21,16 +26,27 @@
 
 use std::collections::HashMap;
 
-use warpgauge_wire::FunctionSet;
+use warpgauge_wire::{Function, FunctionSet};
 
 use crate::launch::KEY_WORDS;
-use crate::probes::{COUNTED, COUNTED_PROBES};
+use crate::probes::{COUNTED, COUNTED_PROBES, counted_index};
 
 /// Shapes that are remembered: as many again as the ledger holds.
 pub const MAX_SHAPES: usize = 8192;
 
 /// How many measurements weigh alike, and the weight of a later one: 1 / 8.
 const MEMORY: f64 = 8.0;
+
+/// How much of a shape's share a survey keeps. A program's rounds are often longer than the time
+/// between two surveys; with a short memory the shapes that were launched last would come first, and
+/// these come last again.
+const SHARE_KEPT: f64 = 63.0 / 64.0;
+
+/// A shape that was not launched for so many surveys is not waited for.
+const MOST_IDLE: u32 = 32;
+
+/// One that was not launched for so many makes room where that is short.
+const MOST_IDLE_WHERE_CROWDED: u32 = 10;
 
 /// What is known of a function's value for a shape.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -89,11 +105,15 @@ impl Knowledge {
 pub struct Shape {
     /// Per probe.
     pub knowledge: [Knowledge; COUNTED_PROBES],
+    /// Whether it was ever measured alone, and not with others of its function in a graph.
+    alone: bool,
     /// Launches that are not published yet, per probe.
     waiting: [u64; COUNTED_PROBES],
     /// Launches since the last survey.
     pub fresh: u64,
-    /// Launches, of which each survey takes a half away.
+    /// Surveys since the last launch.
+    idle: u32,
+    /// Launches, of which each survey keeps 63 of 64 parts.
     pub share: f64,
 }
 
@@ -119,7 +139,8 @@ impl Estimator {
     pub fn begin_survey(&mut self) {
         for shape in self.shapes.values_mut() {
             shape.fresh = 0;
-            shape.share /= 2.0;
+            shape.idle = shape.idle.saturating_add(1);
+            shape.share *= SHARE_KEPT;
         }
     }
 
@@ -133,6 +154,7 @@ impl Estimator {
             *waiting = waiting.saturating_add(launches);
         }
         shape.fresh = shape.fresh.saturating_add(launches);
+        shape.idle = 0;
         #[expect(clippy::cast_precision_loss, reason = "a share needs no more digits")]
         let launches = launches as f64;
         shape.share += launches;
@@ -149,13 +171,53 @@ impl Estimator {
         values: [Option<f64>; COUNTED_PROBES],
     ) -> Option<f64> {
         let shape = self.shapes.get_mut(key)?;
-        let mut surprise: f64 = 0.0;
-        for ((probe, knowledge), value) in COUNTED.iter().zip(&mut shape.knowledge).zip(values) {
-            if functions.contains(probe.function()) {
-                surprise = surprise.max(knowledge.learn(value));
+        if !shape.alone {
+            // What it shared with others was not its own.
+            *shape = Shape { alone: true, knowledge: Default::default(), ..shape.clone() };
+        }
+        Some(shape.learn(functions, values))
+    }
+
+    /// Takes in what several shapes of one function, each with its number of launches, did in one
+    /// launch of a graph: `values` is of all of them together. Gives as [`Self::learn`] does.
+    pub fn learn_together(
+        &mut self,
+        shapes: &[([u64; KEY_WORDS], u64)],
+        functions: FunctionSet,
+        mut values: [Option<f64>; COUNTED_PROBES],
+    ) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let times = |launches: u64| launches as f64;
+        let instructions = counted_index(Function::Instructions)?;
+        let of_all = *values.get(instructions)?;
+        if let [(key, launches)] = shapes {
+            *values.get_mut(instructions)? = of_all.map(|total| total / times(*launches));
+            return self.learn(key, functions, values);
+        }
+        let (mut known, mut unknown) = (0.0, 0.0);
+        for (key, launches) in shapes {
+            match self.shapes.get(key).map(|shape| (shape.alone, shape.knowledge.get(instructions)))
+            {
+                Some((true, Some(Knowledge::Value { mean, .. }))) => {
+                    known += mean * times(*launches)
+                }
+                _ => unknown += times(*launches),
             }
         }
-        Some(surprise)
+        let rest = of_all.map(|total| (total - known) / unknown);
+        if unknown == 0.0 || rest.is_some_and(|rest| rest <= 0.0) {
+            // Nothing is left to be learnt of the others.
+            return Some(0.0);
+        }
+        *values.get_mut(instructions)? = rest;
+        let mut surprise = None;
+        for (key, _) in shapes {
+            if let Some(shape) = self.shapes.get_mut(key).filter(|shape| !shape.alone) {
+                let distance = shape.learn(functions, values);
+                surprise = Some(surprise.map_or(distance, |most: f64| most.max(distance)));
+            }
+        }
+        surprise
     }
 
     /// The estimate for what was counted since the last one. Launches of shapes that were not
@@ -179,9 +241,7 @@ impl Estimator {
                     Knowledge::Unmeasured => continue,
                     Knowledge::Nothing => {}
                     Knowledge::Value { .. } if *waiting == 0 => {}
-                    Knowledge::Value { mean, .. }
-                        if probe.function() == warpgauge_wire::Function::Instructions =>
-                    {
+                    Knowledge::Value { mean, .. } if probe.function() == Function::Instructions => {
                         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
                         let product = *waiting as f64 * mean;
                         *instructions.get_or_insert(0.0) += product;
@@ -224,7 +284,8 @@ impl Estimator {
         }
         let mut given_up = 0;
         self.shapes.retain(|key, shape| {
-            let keep = shape.fresh > 0 || (shape.is_alive() && is_worth_waiting_for(key));
+            let keep = shape.fresh > 0
+                || (shape.idle <= MOST_IDLE_WHERE_CROWDED && is_worth_waiting_for(key));
             if !keep {
                 given_up += shape.waiting.iter().copied().max().unwrap_or(0);
             }
@@ -240,10 +301,18 @@ impl Estimator {
 }
 
 impl Shape {
-    /// Whether the shape was launched lately: within ten surveys, or more often and longer ago.
+    fn learn(&mut self, functions: FunctionSet, values: [Option<f64>; COUNTED_PROBES]) -> f64 {
+        let places = COUNTED.iter().zip(&mut self.knowledge).zip(values);
+        places
+            .filter(|((probe, _), _)| functions.contains(probe.function()))
+            .map(|((_, knowledge), value)| knowledge.learn(value))
+            .fold(0.0, f64::max)
+    }
+
+    /// Whether the shape was launched lately.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        self.share >= 1.0 / 1024.0
+        self.idle <= MOST_IDLE
     }
 
     /// Whether each of these functions was measured.
@@ -271,7 +340,6 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use warpgauge_wire::Function;
 
     use super::*;
 
@@ -304,6 +372,38 @@ mod tests {
         estimator.count(key(1), 2);
         estimator.learn(&key(1), all(), [Some(10.0), None, None]);
         assert_eq!(estimator.estimate(all()).instructions, Some(420));
+    }
+
+    /// A graph with one launch of shape 1 and three of shape 2, both of one function.
+    fn learn_graph(estimator: &mut Estimator, instructions: f64) -> Option<f64> {
+        let shapes = [(key(1), 1), (key(2), 3)];
+        estimator.learn_together(&shapes, all(), [Some(instructions), Some(50.0), None])
+    }
+
+    #[test]
+    fn shapes_of_one_function_in_a_graph_share_its_mean_and_the_total_is_right() {
+        let mut estimator = Estimator::default();
+        estimator.count(key(1), 10);
+        estimator.count(key(2), 30);
+        assert_eq!(learn_graph(&mut estimator, 1_060.0), Some(0.0));
+        let estimate = estimator.estimate(all());
+        assert_eq!(estimate.instructions, Some(10_600));
+        let mut percents = estimate.percents[1].clone();
+        percents.sort_by_key(|(_, launches)| *launches);
+        assert_eq!(percents, [(50.0, 10), (50.0, 30)]);
+    }
+
+    #[test]
+    fn what_a_shape_was_seen_to_do_alone_is_taken_off_the_sum_of_a_graph() {
+        let mut estimator = Estimator::default();
+        estimator.count(key(1), 10);
+        estimator.count(key(2), 30);
+        learn_graph(&mut estimator, 1_060.0);
+        estimator.learn(&key(1), all(), [Some(1_000.0), Some(50.0), None]);
+        for _ in 0..200 {
+            learn_graph(&mut estimator, 1_060.0);
+        }
+        assert_eq!(estimator.estimate(all()).instructions, Some(10 * 1_000 + 30 * 20));
     }
 
     #[test]

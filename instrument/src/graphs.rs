@@ -2,12 +2,15 @@
 //!
 //! Child graphs are read with their parents. Of what a conditional node runs only the device knows;
 //! of a graph that was instantiated before anybody looked there is nothing to read; a node that is
-//! changed inside an executable graph is counted as it was. Each of these is told once.
+//! changed inside an executable graph is counted as it was. Each of these is told once. None of
+//! these is measured in a window: what it counts could not be told apart. Nor is a graph with a
+//! kernel that waits for others, or of which the driver does not say whether it does.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{PoisonError, RwLock, TryLockError};
 
+use crate::collective::is_collective;
 use crate::driver::{Driver, GraphNode};
 use crate::launch::Launch;
 
@@ -62,10 +65,26 @@ struct Kernel {
     times: u64,
 }
 
+impl Kernel {
+    fn launched_in(&self, context: u64) -> Launch {
+        let Self { function, grid, block, shared, .. } = *self;
+        let config = std::ptr::null();
+        Launch { context, function, grid, block, shared, cluster: 1, config }
+    }
+}
+
+/// An executable graph.
+#[derive(Debug, Default)]
+struct Graph {
+    kernels: Vec<Kernel>,
+    /// Whether it runs these kernels and no others, and none of them waits for others.
+    is_measurable: bool,
+}
+
 /// The executable graphs of a process.
 #[derive(Debug)]
 pub struct Graphs {
-    known: RwLock<BTreeMap<u64, Vec<Kernel>>>,
+    known: RwLock<BTreeMap<u64, Graph>>,
     unseen: AtomicU8,
 }
 
@@ -78,29 +97,35 @@ impl Graphs {
 
     /// A graph was instantiated, or an executable one was updated from it.
     pub fn instantiated(&self, executable: u64, graph: u64, driver: &Driver) {
-        let mut kernels = Vec::new();
-        if !self.read(graph, driver, &mut kernels, MAX_DEPTH) {
+        let mut read = Graph { kernels: Vec::new(), is_measurable: true };
+        if !self.read(graph, driver, &mut read, MAX_DEPTH) {
+            read.is_measurable = false;
             self.see(Unseen::Unreadable);
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() < MAX_GRAPHS || known.contains_key(&executable) {
-            known.insert(executable, kernels);
+            known.insert(executable, read);
         }
     }
 
-    fn read(&self, graph: u64, driver: &Driver, kernels: &mut Vec<Kernel>, depth: u32) -> bool {
+    fn read(&self, graph: u64, driver: &Driver, into: &mut Graph, depth: u32) -> bool {
         let Some(nodes) = driver.graph_nodes(graph) else { return false };
         let mut readable = true;
         for node in nodes {
             match node {
-                Some(GraphNode::Kernel { function, grid, block, shared }) => {
+                Some(GraphNode::Kernel { function, grid, block, shared, waits }) => {
+                    let named = driver.with_name(function, |name| is_collective(name.to_bytes()));
+                    into.is_measurable &= named == Some(false) && waits == Some(false);
                     let kernel = Kernel { function, grid, block, shared, times: 1 };
-                    add(kernels, kernel);
+                    add(&mut into.kernels, kernel);
                 }
                 Some(GraphNode::Child(child)) if depth > 0 => {
-                    readable &= self.read(child, driver, kernels, depth - 1);
+                    readable &= self.read(child, driver, into, depth - 1);
                 }
-                Some(GraphNode::Conditional) => self.see(Unseen::Conditional),
+                Some(GraphNode::Conditional) => {
+                    into.is_measurable = false;
+                    self.see(Unseen::Conditional);
+                }
                 Some(GraphNode::Other) => {}
                 Some(GraphNode::Child(_)) | None => readable = false,
             }
@@ -114,12 +139,45 @@ impl Graphs {
     }
 
     /// A node of an executable graph was changed.
-    pub fn changed(&self) {
+    pub fn changed(&self, executable: u64) {
         self.see(Unseen::Changed);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(graph) = known.get_mut(&executable) {
+            graph.is_measurable = false;
+        }
     }
 
     /// A graph was launched: gives each of its kernels and how often it holds it. Waits for nobody.
     pub fn launched(&self, executable: u64, context: u64, mut each: impl FnMut(&Launch, u64)) {
+        let counted = self.look(executable, |graph| {
+            for kernel in &graph.kernels {
+                each(&kernel.launched_in(context), kernel.times);
+            }
+        });
+        if counted.is_none() {
+            self.see(Unseen::Unknown);
+        }
+    }
+
+    /// The kernels of a graph that may be measured, each with how often it is held, if one of them
+    /// is wanted. Waits for nobody; allocates where one is.
+    pub fn wanted(
+        &self,
+        executable: u64,
+        context: u64,
+        is_wanted: impl Fn(&Launch) -> bool,
+    ) -> Option<Vec<(Launch, u64)>> {
+        self.look(executable, |graph| {
+            let launches = || graph.kernels.iter().map(|kernel| kernel.launched_in(context));
+            if !graph.is_measurable || !launches().any(|launch| is_wanted(&launch)) {
+                return None;
+            }
+            Some(launches().zip(graph.kernels.iter().map(|kernel| kernel.times)).collect())
+        })?
+    }
+
+    /// Looks at a graph; `None` where it is not known, or where another thread is writing for long.
+    fn look<T>(&self, executable: u64, read: impl FnOnce(&Graph) -> T) -> Option<T> {
         for _ in 0..ATTEMPTS {
             let known = match self.known.try_read() {
                 Ok(known) => known,
@@ -129,16 +187,9 @@ impl Graphs {
                     continue;
                 }
             };
-            let Some(kernels) = known.get(&executable) else { break };
-            for kernel in kernels {
-                let Kernel { function, grid, block, shared, times } = *kernel;
-                let config = std::ptr::null();
-                let launch = Launch { context, function, grid, block, shared, cluster: 1, config };
-                each(&launch, times);
-            }
-            return;
+            return known.get(&executable).map(read);
         }
-        self.see(Unseen::Unknown);
+        None
     }
 
     /// Forgets every graph: they may have changed while nobody looked.
@@ -197,7 +248,8 @@ mod tests {
     #[test]
     fn a_graph_that_is_not_known_or_not_known_any_more_is_told() {
         let graphs = Graphs::new();
-        graphs.known.write().unwrap().insert(1, vec![KERNEL]);
+        let graph = Graph { kernels: vec![KERNEL], is_measurable: true };
+        graphs.known.write().unwrap().insert(1, graph);
         let mut counted = 0;
         graphs.launched(1, 5, |launch, times| {
             assert_eq!((launch.context, launch.function), (5, 7));
@@ -208,6 +260,17 @@ mod tests {
         graphs.launched(1, 5, |_, _| counted += 1);
         assert_eq!(counted, 1);
         assert_eq!(graphs.unseen().collect::<Vec<_>>(), [Unseen::Unknown]);
+    }
+
+    #[test]
+    fn a_graph_is_measured_where_a_kernel_of_it_is_wanted_and_until_it_is_changed() {
+        let graphs = Graphs::new();
+        let graph = Graph { kernels: vec![KERNEL, KERNEL], is_measurable: true };
+        graphs.known.write().unwrap().insert(1, graph);
+        assert_eq!(graphs.wanted(1, 5, |launch| launch.function == 8), None);
+        assert_eq!(graphs.wanted(1, 5, |launch| launch.function == 7).unwrap().len(), 2);
+        graphs.changed(1);
+        assert_eq!(graphs.wanted(1, 5, |_| true), None);
     }
 
     #[test]

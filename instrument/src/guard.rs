@@ -19,10 +19,15 @@ pub enum Entry {
     Worker = 3,
     /// The process exits.
     Exit = 4,
+    /// NVTX injects us.
+    Nvtx = 5,
+    /// The program says what it does.
+    Scope = 6,
 }
 
 impl Entry {
-    const ALL: [Self; 4] = [Self::Injection, Self::Callback, Self::Worker, Self::Exit];
+    const ALL: [Self; 6] =
+        [Self::Injection, Self::Callback, Self::Worker, Self::Exit, Self::Nvtx, Self::Scope];
 }
 
 /// The entry that panicked; 0 while none has.

@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use warpgauge_wire::FunctionSet;
 
+use crate::events::EventCounts;
 use crate::lifecycle::State;
 use crate::publisher::{PublishError, replace};
 
@@ -33,6 +34,10 @@ pub struct Report {
     pub windows_discarded: u64,
     /// How long threads were held up, in nanoseconds.
     pub window_time_ns: u64,
+    /// Memory that the library costs, in bytes, where the system says it.
+    pub resident_bytes: Option<u64>,
+    /// Events in the event log, and those that are not.
+    pub events: EventCounts,
     /// Launches by device ordinal.
     pub devices: Vec<(u32, u64)>,
 }
@@ -101,6 +106,8 @@ fn json(report: &Report, since_ns: u128, now_ns: u128) -> String {
         report.functions.iter().map(|function| quoted(function.name())).collect();
     let share =
         report.launches_measured_share.map_or_else(|| "null".to_owned(), |share| share.to_string());
+    let resident =
+        report.resident_bytes.map_or_else(|| "null".to_owned(), |bytes| bytes.to_string());
     let devices: Vec<String> = report
         .devices
         .iter()
@@ -109,12 +116,14 @@ fn json(report: &Report, since_ns: u128, now_ns: u128) -> String {
     let (functions, devices) = (functions.join(","), devices.join(","));
     let Report { launches_seen, launches_dropped, windows, windows_discarded, .. } = report;
     let (pid, window_time_ns) = (std::process::id(), report.window_time_ns);
+    let EventCounts { written, lost } = report.events;
     format!(
         "{{\"version\":1,\"pid\":{pid},\"state\":\"{state}\",\"reason\":{reason},\
          \"since_ns\":{since_ns},\"updated_ns\":{now_ns},\"functions\":[{functions}],\
          \"launches_seen\":{launches_seen},\"launches_measured_share\":{share},\
          \"launches_dropped\":{launches_dropped},\"windows\":{windows},\
          \"windows_discarded\":{windows_discarded},\"window_time_ns\":{window_time_ns},\
+         \"resident_bytes\":{resident},\"events_written\":{written},\"events_lost\":{lost},\
          \"devices\":[{devices}]}}\n"
     )
 }
@@ -153,6 +162,8 @@ mod tests {
             windows: 7,
             windows_discarded: 1,
             window_time_ns: 41_000_000,
+            resident_bytes: Some(118_000_000),
+            events: EventCounts { written: 120_000, lost: 3 },
             devices: vec![(0, 100_000), (1, 20_000)],
         }
     }
@@ -165,6 +176,7 @@ mod tests {
              \"updated_ns\":6,\"functions\":[\"instructions\",\"occupancy\"],\
              \"launches_seen\":120000,\"launches_measured_share\":0.98,\"launches_dropped\":0,\
              \"windows\":7,\"windows_discarded\":1,\"window_time_ns\":41000000,\
+             \"resident_bytes\":118000000,\"events_written\":120000,\"events_lost\":3,\
              \"devices\":[{{\"ordinal\":0,\"launches\":100000}},\
              {{\"ordinal\":1,\"launches\":20000}}]}}\n"
         );

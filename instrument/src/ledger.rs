@@ -1,13 +1,25 @@
 //! Launches seen since they were last asked for, per launch shape.
 //!
 //! A launch costs one look-up in [`Table`]; the first one of a shape also asks the probe for its
-//! occupancy. Memory is fixed: 256 KiB for the shapes and 64 KiB for the occupancies, as far as
-//! they are touched. What does not fit is counted.
+//! occupancy. Threads count in counters of their own (`shard.rs`), so they do not slow each other
+//! down. Memory is fixed, however many threads there are: 256 KiB for the shapes, 2 MiB for their
+//! counters (32 KiB for each shard that a thread launches in, all of it once more than half of the
+//! shapes are taken and idle ones are thrown out) and 72 KiB for the occupancies, as far as they are
+//! touched. What does not fit is counted.
 
+mod shard;
 mod table;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+/// The atomics of `table`: others where every order of its steps is tried.
+mod atomic {
+    pub(super) use std::sync::atomic::{AtomicU64, Ordering};
+}
 
+use std::sync::atomic::AtomicBool;
+
+use self::atomic::{AtomicU64, Ordering};
+use self::shard::SHARDS;
+use self::table::Slot;
 pub use self::table::{Table, hash};
 use crate::launch::{KEY_WORDS, Launch};
 
@@ -18,14 +30,39 @@ const OCCUPANCIES: usize = 1024;
 #[derive(Default)]
 pub struct Ledger {
     /// Per launch shape; the value is the occupancy.
-    shapes: Table<KEY_WORDS, SHAPES>,
+    shapes: Table<KEY_WORDS, SHAPES, SHARDS>,
     /// Occupancies by what they depend on: shapes that differ in their grid alone share one.
-    occupancies: Table<KEY_WORDS, OCCUPANCIES>,
+    occupancies: Table<KEY_WORDS, OCCUPANCIES, 1>,
     unfitted: AtomicU64,
     generation: AtomicU64,
     /// Whether idle entries have to make room; only the draining thread asks.
     shapes_crowded: AtomicBool,
     occupancies_crowded: AtomicBool,
+}
+
+impl<const WORDS: usize, const SLOTS: usize, const SHARDS: usize> Table<WORDS, SLOTS, SHARDS> {
+    /// An empty table, at compile time: all zero bytes.
+    #[must_use]
+    pub const fn new() -> Self {
+        assert!(SLOTS.is_power_of_two());
+        let slots = [const {
+            Slot {
+                meta: AtomicU64::new(0),
+                value: AtomicU64::new(0),
+                key: [const { AtomicU64::new(0) }; WORDS],
+            }
+        }; SLOTS];
+        let shards = [const { [const { AtomicU64::new(0) }; SLOTS] }; SHARDS];
+        Self { slots, shards }
+    }
+}
+
+impl<const WORDS: usize, const SLOTS: usize, const SHARDS: usize> Default
+    for Table<WORDS, SLOTS, SHARDS>
+{
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// What the ledger held.
@@ -51,8 +88,8 @@ impl Ledger {
         }
     }
 
-    /// Counts a launch, or one that happens several `times` at once. `occupancy` is asked for a shape that was not seen before: percent, or
-    /// `None` where it cannot be told.
+    /// Counts a launch, or one that happens several `times` at once. `occupancy` is asked for a shape
+    /// that was not seen before: percent, or `None` where it cannot be told.
     pub fn record(
         &self,
         launch: &Launch,
@@ -61,17 +98,18 @@ impl Ledger {
     ) {
         let generation = self.generation.load(Ordering::Acquire);
         let shape = launch.key(generation);
-        if self.shapes.count(&shape, times).is_some() {
+        let shard = shard::of_this_thread();
+        if self.shapes.count(shard, &shape, times).is_some() {
             return;
         }
         let same_blocks = Launch { grid: [0; 3], ..*launch }.key(generation);
-        let value = self.occupancies.count(&same_blocks, 1).unwrap_or_else(|| {
+        let value = self.occupancies.count(0, &same_blocks, 1).unwrap_or_else(|| {
             let value = occupancy(launch).unwrap_or(f64::NAN).to_bits();
             // Where there is no room, the next launch asks again.
-            self.occupancies.insert(&same_blocks, value, 1);
+            self.occupancies.insert(0, &same_blocks, value, 1);
             value
         });
-        if !self.shapes.insert(&shape, value, times) {
+        if !self.shapes.insert(shard, &shape, value, times) {
             self.unfitted.fetch_add(times, Ordering::Relaxed);
         }
     }
@@ -130,7 +168,8 @@ mod tests {
 
     #[test]
     fn occupancy_is_asked_once_however_many_grids_a_kernel_is_launched_with() {
-        let ledger = Box::new(Ledger::new());
+        static LEDGER: Ledger = Ledger::new();
+        let ledger = &LEDGER;
         let asked = Cell::new(0);
         for grid in [1, 2, 2, 3] {
             ledger.record(&launch(7, grid, 256), 1, |_| {
@@ -141,24 +180,26 @@ mod tests {
         ledger.record(&launch(7, 1, 128), 1, |_| None);
         assert_eq!(asked.get(), 1);
         assert_eq!(
-            drained(&ledger),
+            drained(ledger),
             [(None, 1), (Some(100.0), 1), (Some(100.0), 1), (Some(100.0), 2)]
         );
-        assert_eq!(drained(&ledger), []);
+        assert_eq!(drained(ledger), []);
     }
 
     #[test]
     fn a_handle_that_changed_hands_is_another_kernel() {
-        let ledger = Box::new(Ledger::new());
+        static LEDGER: Ledger = Ledger::new();
+        let ledger = &LEDGER;
         ledger.record(&launch(7, 1, 256), 1, |_| Some(100.0));
         ledger.forget_functions();
         ledger.record(&launch(7, 1, 256), 1, |_| Some(25.0));
-        assert_eq!(drained(&ledger), [(Some(25.0), 1), (Some(100.0), 1)]);
+        assert_eq!(drained(ledger), [(Some(25.0), 1), (Some(100.0), 1)]);
     }
 
     #[test]
     fn launches_that_find_no_room_are_counted_and_idle_shapes_make_room_for_new_ones() {
-        let ledger = Box::new(Ledger::new());
+        static LEDGER: Ledger = Ledger::new();
+        let ledger = &LEDGER;
         for function in 0..3 * SHAPES as u64 {
             ledger.record(&launch(function * 16, 1, 256), 1, |_| Some(50.0));
         }

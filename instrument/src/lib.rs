@@ -17,30 +17,41 @@
 //!
 //! It is a guest: no fault of its own may be seen by the host program ([`mod@guard`]).
 
+pub mod api;
 pub mod collective;
 pub mod contexts;
 pub mod control;
 pub mod cupti;
+pub mod descriptors;
 pub mod driver;
 pub mod dynamic_library;
 pub mod estimator;
+pub mod events;
 pub mod exit;
 pub mod graphs;
 pub mod guard;
 pub mod health;
+pub mod kernel_names;
+pub mod kernels;
 pub mod launch;
 pub mod ledger;
 pub mod lifecycle;
 pub mod log;
 pub mod meter;
 pub mod mps;
+pub mod names;
+pub mod nvtx;
 pub mod observer;
 pub mod probes;
 pub mod publisher;
+pub mod resident;
 pub mod sampler;
 pub mod sampling;
+pub mod scopes;
+pub mod seen;
 pub mod session;
 pub mod settings;
+pub mod signals;
 pub mod tally;
 pub mod window;
 pub mod worker;
@@ -57,7 +68,7 @@ use crate::guard::{Entry, guard};
 pub extern "C" fn InitializeInjection() -> c_int {
     guard(Entry::Injection, (), || {
         guard::silence_panics();
-        worker::start();
+        signals::without(worker::start);
     });
     1
 }

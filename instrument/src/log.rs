@@ -9,13 +9,18 @@
 //! would otherwise leave us with a number that soon means another file.
 
 use std::fmt::Display;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::libc;
+
+use crate::descriptors::open_above_standard;
+
+/// No line is longer, without its time and pid: paths and names come from elsewhere.
+const MAX_LINE_CHARACTERS: usize = 1024;
 
 /// Where the log ends: one last line says so.
 const MAX_LOG_BYTES: u64 = 10 << 20;
@@ -36,8 +41,10 @@ impl Log {
         Self { file, console, verbose, full: false }
     }
 
-    /// Writes one line.
+    /// Writes one line, whatever is in `what`: control characters are escaped, and what is too long
+    /// ends in `...`.
     pub fn say(&mut self, what: impl Display) {
+        let what = one_line(&what.to_string());
         let line = format!("{} {} {what}\n", timestamp(SystemTime::now()), std::process::id());
         if self.console {
             // Nobody is left to tell when standard error is closed.
@@ -60,14 +67,12 @@ impl Log {
             return Ok(());
         }
         // Non-blocking, in case somebody put a pipe there.
-        let mut file: File = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o644)
-            .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-            .open(path)?;
+        let mut options = OpenOptions::new();
+        options.append(true).create(true).mode(0o644);
+        options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+        let file = open_above_standard(&options, path)?;
         if file.metadata()?.len() < MAX_LOG_BYTES {
-            return file.write_all(line.as_bytes());
+            return (&*file).write_all(line.as_bytes());
         }
         self.full = true;
         let last = format!(
@@ -75,8 +80,30 @@ impl Log {
             timestamp(SystemTime::now()),
             std::process::id()
         );
-        file.write_all(last.as_bytes())
+        (&*file).write_all(last.as_bytes())
     }
+}
+
+/// What a terminal shows as it is, on one line.
+fn one_line(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut line = String::with_capacity(text.len().min(MAX_LINE_CHARACTERS));
+    for character in characters.by_ref().take(MAX_LINE_CHARACTERS) {
+        if character.is_control() || is_direction_mark(character) {
+            line.extend(character.escape_unicode());
+        } else {
+            line.push(character);
+        }
+    }
+    if characters.next().is_some() {
+        line.push_str("...");
+    }
+    line
+}
+
+/// Characters that make the ones around them appear in another order (Unicode, UAX 9, table 4).
+fn is_direction_mark(character: char) -> bool {
+    matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A point in time as people read it, in UTC with milliseconds.
@@ -110,7 +137,17 @@ fn civil_date(days: u64) -> (u64, u64, u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
+
+    #[test]
+    fn a_line_is_one_line_of_bounded_length_that_no_terminal_obeys() {
+        assert_eq!(one_line("a\u{1b}[2Jb\nc\u{202e}é"), "a\\u{1b}[2Jb\\u{a}c\\u{202e}é");
+        let long = one_line(&"é".repeat(1 << 20));
+        assert_eq!(long.chars().count(), MAX_LINE_CHARACTERS + 3);
+        assert!(long.ends_with("é..."));
+    }
 
     #[test]
     fn days_become_dates_across_leap_years() {

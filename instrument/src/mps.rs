@@ -5,12 +5,21 @@
 //! for it (MPS documentation, `CUDA_MPS_PIPE_DIRECTORY`).
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Where the daemon's control pipe is for this process. The environment is read when this is first
+/// asked, which [`crate::worker::start`] does inside `cuInit`: later, a thread of ours would read it
+/// while the program may be changing it.
+pub fn pipe_of_this_process() -> &'static Path {
+    static PIPE: OnceLock<PathBuf> = OnceLock::new();
+    PIPE.get_or_init(|| control_pipe(std::env::var_os("CUDA_MPS_PIPE_DIRECTORY")))
+}
 
 /// Whether there is a daemon for this process.
 #[must_use]
 pub fn serves_this_process() -> bool {
-    control_pipe(std::env::var_os("CUDA_MPS_PIPE_DIRECTORY")).exists()
+    pipe_of_this_process().exists()
 }
 
 fn control_pipe(directory: Option<OsString>) -> PathBuf {

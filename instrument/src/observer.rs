@@ -11,17 +11,19 @@ use warpgauge_wire::{Function, FunctionSet};
 use crate::contexts::Contexts;
 use crate::driver::{Driver, DriverError};
 use crate::graphs::Graphs;
+use crate::kernel_names::KernelNames;
 use crate::launch::{KEY_WORDS, Launch};
 use crate::ledger::{Drained, Ledger};
 use crate::meter::Meter;
 use crate::probes::Calculated;
 use crate::probes::occupancy::Occupancy;
-use crate::window::{Entering, Window};
+use crate::window::{Entering, Window, Work};
 
 static LEDGER: Ledger = Ledger::new();
 static WINDOW: Window = Window::new();
 static GRAPHS: Graphs = Graphs::new();
 static CONTEXTS: Contexts = Contexts::new();
+static NAMES: KernelNames = KernelNames::new();
 static METER: OnceLock<Meter> = OnceLock::new();
 static DRIVER: OnceLock<Driver> = OnceLock::new();
 /// The functions asked for, as [`FunctionSet::bits`].
@@ -62,15 +64,15 @@ pub fn contexts() -> &'static Contexts {
 
 /// A call enters that may launch. Gives the mark to be kept until it leaves.
 pub fn entering(context: u64, arrival: impl FnOnce() -> Option<Arrival>) -> u64 {
-    WINDOW.entering(context, || {
+    WINDOW.entering(context, |is_wanted| {
         let Arrival { launch, stream, .. } = arrival().filter(|arrival| !arrival.cooperative)?;
-        Some(Entering {
-            shape: LEDGER.shape_of(&launch),
-            stream,
-            launch,
-            driver: DRIVER.get()?,
-            meter: METER.get()?,
-        })
+        let shape = LEDGER.shape_of(&launch);
+        if !is_wanted(&shape) {
+            return None;
+        }
+        let (driver, meter) = DRIVER.get().zip(METER.get())?;
+        let work = Work::Kernel(launch.function);
+        Some(Entering { shape, context, stream, work, driver, meter })
     })
 }
 
@@ -95,9 +97,20 @@ pub fn graphs() -> &'static Graphs {
     &GRAPHS
 }
 
-/// A graph is about to be launched: its kernels would count in a window that is open.
-pub fn graph_enters(context: u64) {
-    WINDOW.other_work(context);
+/// A graph is about to be launched on a stream. Gives the mark to be kept until the call leaves.
+pub fn graph_enters(executable: u64, context: u64, stream: u64) -> u64 {
+    WINDOW.entering_by_graph(context, |is_wanted| {
+        let is_launch_wanted = |launch: &Launch| is_wanted(&LEDGER.shape_of(launch));
+        let launches = GRAPHS.wanted(executable, context, is_launch_wanted)?;
+        let kernels: Vec<_> = launches
+            .iter()
+            .map(|(launch, times)| (launch.function, LEDGER.shape_of(launch), *times))
+            .collect();
+        let shape = kernels.iter().map(|(_, shape, _)| *shape).find(|shape| is_wanted(shape))?;
+        let (driver, meter) = DRIVER.get().zip(METER.get())?;
+        let work = Work::Graph(kernels);
+        Some(Entering { shape, context, stream, work, driver, meter })
+    })
 }
 
 /// A graph was instantiated or updated.
@@ -109,8 +122,12 @@ pub fn graph_instantiated(executable: u64, graph: u64) {
 
 /// A graph was launched, and the launch has not returned to its caller.
 pub fn graph_launched(executable: u64, context: u64) {
-    WINDOW.other_work(context);
     GRAPHS.launched(executable, context, |launch, times| LEDGER.record(launch, times, occupancy));
+}
+
+/// The names of the kernels that were launched.
+pub fn kernel_names() -> &'static KernelNames {
+    &NAMES
 }
 
 fn occupancy(launch: &Launch) -> Option<f64> {
@@ -118,6 +135,8 @@ fn occupancy(launch: &Launch) -> Option<f64> {
     if let Ok(device) = driver.current_device() {
         CONTEXTS.note(launch.context, device.cast_unsigned());
     }
+    let [_, function, _, _, _, generation] = LEDGER.shape_of(launch);
+    driver.with_name(function, |name| NAMES.note((function, generation), name.to_bytes()));
     let wanted = FunctionSet::from_bits(WANTED.load(Ordering::Relaxed));
     if !wanted.contains(Function::Occupancy) {
         return None;

@@ -16,6 +16,8 @@ use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::gettid;
 use warpgauge_wire::MeasurementFileName;
 
+use crate::descriptors::open_above_standard;
+
 const MODE: u32 = 0o644;
 
 /// How often a file is written anew when its folder is exchanged at that very moment.
@@ -102,15 +104,12 @@ fn persist(
 /// Writes a file that was not there; what fails half way is taken away again.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     refuse_over_limit(bytes.len())?;
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(MODE)
-        .custom_flags(libc::O_NOFOLLOW)
-        .open(path)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(MODE).custom_flags(libc::O_NOFOLLOW);
+    let file = open_above_standard(&options, path)?;
     // The program's umask may have taken the reader's permission away.
     let written =
-        file.set_permissions(Permissions::from_mode(MODE)).and_then(|()| file.write_all(bytes));
+        file.set_permissions(Permissions::from_mode(MODE)).and_then(|()| (&*file).write_all(bytes));
     written.inspect_err(|_| drop(fs::remove_file(path)))
 }
 

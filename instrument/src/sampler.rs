@@ -4,9 +4,14 @@
 //! next one has to wait for t / budget, and for the shortest interval at least. After a slow one the
 //! wait doubles, up to 64 times. One that takes longer than [`LIMIT`] was the last one.
 //!
-//! Shapes that were never measured come first, the most launched before the others; then those
-//! whose time has come, by share of launches and by how much their measurements scatter. Each time a
-//! measurement agrees with what was expected the shape waits twice as long for the next one.
+//! All shapes that may have a window are wished for at once, and whichever is launched next has it:
+//! a wish for a few of them would miss, in a program of long rounds, all that come between two
+//! surveys. Shapes that were never measured are wished for alone first (`sampler/turns.rs`). A shape
+//! that was measured is due again after two intervals, and after twice as long each time that a
+//! measurement agrees with what was expected; so the frequent ones, which are met first, step aside
+//! for the others, and those that scatter come back.
+
+mod turns;
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -17,6 +22,8 @@ use crate::cupti::SassCall;
 use crate::estimator::Estimator;
 use crate::launch::KEY_WORDS;
 use crate::window::{MAX_WANTED, Outcome, Refusal, hash};
+
+use self::turns::Turns;
 
 /// A window that takes longer is the last one in its process: a thread inside a synchronise cannot
 /// be called back, and the next one might never come out.
@@ -51,6 +58,11 @@ pub struct Sampler {
     stretch: u32,
     lazily: bool,
     empty_in_a_row: u32,
+    /// Graphs that counted nothing, or nothing with a name, since one counted.
+    vain_graphs: u32,
+    turns: Turns,
+    /// How many wishes there were.
+    wishes: usize,
     /// Whether all functions are counted in one window; otherwise one by one.
     together: bool,
     turn: usize,
@@ -95,6 +107,8 @@ pub enum Verdict {
     GoOn,
     /// A function cannot be counted.
     Drop(FunctionSet, String),
+    /// No more windows around graphs.
+    SpareGraphs(String),
     /// No more windows in this process.
     Stop(String),
 }
@@ -110,6 +124,9 @@ impl Sampler {
             stretch: 1,
             lazily: true,
             empty_in_a_row: 0,
+            vain_graphs: 0,
+            turns: Turns::new(interval),
+            wishes: 0,
             together: true,
             turn: 0,
             plans: HashMap::new(),
@@ -129,26 +146,26 @@ impl Sampler {
             return None;
         }
         let counted = self.functions_of_a_window(functions);
-        let mut candidates: Vec<(bool, f64, u64)> = estimator
-            .shapes()
-            .filter(|(key, shape)| shape.is_alive() && !self.refused.contains(*key))
-            .filter_map(|(key, shape)| {
-                let unmeasured = !shape.is_measured(counted);
-                let due = self.plans.get(key).is_none_or(|plan| plan.due <= now);
-                let rank = shape.share * (AGREEMENT + shape.spread(counted));
-                (unmeasured || due).then_some((unmeasured, rank, hash(key)))
-            })
-            .collect();
-        candidates.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
-        // A frequent shape would always be there before a rare one that was never measured.
-        let unmeasured = candidates.first().is_some_and(|first| first.0);
-        let shapes: Vec<u64> = candidates
-            .into_iter()
-            .filter(|candidate| candidate.0 == unmeasured)
-            .map(|candidate| candidate.2)
-            .take(MAX_WANTED)
-            .collect();
-        (!shapes.is_empty()).then_some(Wish { shapes, functions: counted, lazily: self.lazily })
+        let (mut new, mut due) = (Vec::new(), Vec::new());
+        for (key, shape) in estimator.shapes().filter(|(key, _)| !self.refused.contains(*key)) {
+            if !shape.is_measured(counted) {
+                new.push((shape.share, hash(key)));
+            } else if shape.is_alive() && self.plans.get(key).is_none_or(|plan| plan.due <= now) {
+                due.push((shape.share * (AGREEMENT + shape.spread(counted)), hash(key)));
+            }
+        }
+        let is_alone = !new.is_empty() && !due.is_empty() && self.turns.is_for_the_new_alone(now);
+        if is_alone {
+            due.clear();
+        }
+        let mut shapes = ranked(new, self.wishes);
+        shapes.extend(ranked(due, self.wishes));
+        shapes.truncate(MAX_WANTED);
+        if shapes.is_empty() {
+            return None;
+        }
+        self.wishes += 1;
+        Some(Wish { shapes, functions: counted, lazily: self.lazily })
     }
 
     fn functions_of_a_window(&self, functions: FunctionSet) -> FunctionSet {
@@ -162,6 +179,13 @@ impl Sampler {
         functions.iter().skip(self.turn % number).take(1).collect()
     }
 
+    /// When the next window may open, if that is within `longest`; the moment after it otherwise.
+    #[must_use]
+    pub fn next_chance(&self, now: Instant, longest: Duration) -> Instant {
+        let latest = now + longest;
+        if self.not_before > now { self.not_before.min(latest) } else { latest }
+    }
+
     /// Modules came in a burst: the program is starting something.
     pub fn be_quiet(&mut self, now: Instant) {
         self.not_before = self.not_before.max(now + QUIET);
@@ -170,6 +194,7 @@ impl Sampler {
     /// Judges a window. `surprise` is how far its measurement was from what was expected, if it
     /// brought one.
     pub fn judge(&mut self, outcome: &Outcome, surprise: Option<f64>, now: Instant) -> Verdict {
+        self.turns.over(outcome.result.is_ok());
         self.statistics.time += outcome.took;
         match outcome.result {
             Ok(_) => self.statistics.measured += 1,
@@ -180,7 +205,8 @@ impl Sampler {
             .unwrap_or(Duration::MAX)
             .saturating_mul(self.stretch);
         let pause = pause.max(self.interval).min(Duration::from_secs(86_400));
-        self.not_before = self.not_before.max(now + pause);
+        // From the moment that it opened: it was noticed up to a survey later, which is no cost.
+        self.not_before = self.not_before.max(outcome.opened_at + pause);
         self.turn += 1;
         if outcome.took > LIMIT {
             let seconds = outcome.took.as_secs_f64();
@@ -188,13 +214,18 @@ impl Sampler {
                 "a window took {seconds:.1} s: longer than {LIMIT:?} is too long"
             ));
         }
-        match outcome.result {
-            Ok(_) => {
+        match &outcome.result {
+            Ok(parts) => {
                 self.empty_in_a_row = 0;
-                self.plan_next(outcome.shape, surprise.unwrap_or(0.0), now);
+                if outcome.by_graph {
+                    self.vain_graphs = 0;
+                }
+                for (shape, _) in parts.iter().flat_map(|part| &part.shapes) {
+                    self.plan_next(*shape, surprise.unwrap_or(0.0), now);
+                }
                 Verdict::GoOn
             }
-            Err(refusal) => self.judge_refusal(outcome, refusal, now),
+            Err(refusal) => self.judge_refusal(outcome, *refusal, now),
         }
     }
 
@@ -219,6 +250,21 @@ impl Sampler {
             | Refusal::Disturbed
             | Refusal::NotLaunched
             | Refusal::ContextGone => Verdict::GoOn,
+            // Graphs may hold kernels as they were when they were instantiated, without patches.
+            Refusal::Empty | Refusal::Unattributed if outcome.by_graph => {
+                if self.statistics.measured == 0 {
+                    self.lazily = false;
+                }
+                self.vain_graphs += 1;
+                if self.vain_graphs <= MOST_EMPTY {
+                    return Verdict::GoOn;
+                }
+                Verdict::SpareGraphs(match refusal {
+                    Refusal::Empty => "their kernels counted nothing".to_owned(),
+                    _ => "what they counted bears no name of theirs".to_owned(),
+                })
+            }
+            Refusal::Unattributed => Verdict::GoOn,
             Refusal::Empty if self.lazily => {
                 self.lazily = false;
                 Verdict::GoOn
@@ -272,13 +318,22 @@ impl Sampler {
     }
 }
 
+/// The shapes by their rank, those of the highest first, beginning with another one at each wish:
+/// two that fall together in the window's table, or more than it holds, take turns.
+fn ranked(mut shapes: Vec<(f64, u64)>, turn: usize) -> Vec<u64> {
+    shapes.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let first = turn.checked_rem(shapes.len()).unwrap_or(0);
+    shapes.rotate_left(first);
+    shapes.into_iter().map(|(_, hash)| hash).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
     use crate::cupti::FailedCall;
-    use crate::meter::Counters;
+    use crate::window::Part;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -290,12 +345,15 @@ mod tests {
         [Function::Instructions, Function::Divergence].into_iter().collect()
     }
 
-    fn outcome(number: u64, took: Duration, result: Result<Counters, Refusal>) -> Outcome {
-        Outcome { shape: key(number), device: 0, functions: functions(), took, result }
+    fn outcome(number: u64, opened_at: Instant, took: Duration, refusal: Refusal) -> Outcome {
+        let (shape, functions) = (key(number), functions());
+        let result = Err(refusal);
+        Outcome { shape, by_graph: false, device: 0, functions, opened_at, took, result }
     }
 
-    fn measured(number: u64, took: Duration) -> Outcome {
-        outcome(number, took, Ok(Counters::default()))
+    fn measured(number: u64, opened_at: Instant, took: Duration) -> Outcome {
+        let part = Part { shapes: vec![(key(number), 1)], ..Part::default() };
+        Outcome { result: Ok(vec![part]), ..outcome(number, opened_at, took, Refusal::Empty) }
     }
 
     fn learn(estimator: &mut Estimator, number: u64, value: f64) -> Option<f64> {
@@ -318,7 +376,7 @@ mod tests {
             learn(&mut estimator, number, 12.0);
         }
         let wish = sampler.wish(&estimator, functions(), now).unwrap();
-        assert_eq!(wish.shapes.first(), Some(&hash(&key(3))));
+        assert!(wish.shapes.contains(&hash(&key(3))));
     }
 
     #[test]
@@ -344,11 +402,15 @@ mod tests {
         let mut estimator = Estimator::default();
         estimator.count(key(1), 1);
         estimator.count(key(2), 1);
-        sampler.judge(&measured(1, Duration::from_millis(50)), Some(0.0), now);
+        sampler.judge(&measured(1, now, Duration::from_millis(50)), Some(0.0), now);
         let at = |sampler: &mut Sampler, later| sampler.wish(&estimator, functions(), now + later);
         assert_eq!(at(&mut sampler, Duration::from_millis(4_999)), None, "50 ms are 1 % of 5 s");
         assert!(at(&mut sampler, 5 * SECOND).is_some());
-        sampler.judge(&measured(1, Duration::from_micros(1)), Some(0.0), now + 5 * SECOND);
+        sampler.judge(
+            &measured(1, now + 5 * SECOND, Duration::from_micros(1)),
+            Some(0.0),
+            now + 5 * SECOND,
+        );
         assert_eq!(at(&mut sampler, Duration::from_millis(5_999)), None, "one a second at most");
         assert!(at(&mut sampler, 6 * SECOND).is_some());
     }
@@ -360,7 +422,7 @@ mod tests {
         let mut estimator = Estimator::default();
         estimator.count(key(1), 1);
         for doubled in [2, 4, 8] {
-            sampler.judge(&measured(2, Duration::from_millis(200)), Some(0.0), now);
+            sampler.judge(&measured(2, now, Duration::from_millis(200)), Some(0.0), now);
             let pause = 2 * SECOND * doubled;
             assert_eq!(sampler.wish(&estimator, functions(), now + pause - SECOND / 1000), None);
             now += pause;
@@ -377,7 +439,7 @@ mod tests {
         let mut waits = Vec::new();
         for surprise in [0.0, 0.0, 0.0, 0.5, 0.0] {
             learn(&mut estimator, 1, 12.0);
-            sampler.judge(&measured(1, Duration::ZERO), Some(surprise), now);
+            sampler.judge(&measured(1, now, Duration::ZERO), Some(surprise), now);
             let mut wait = 0;
             while sampler.wish(&estimator, functions(), now).is_none() {
                 now += SECOND;
@@ -392,7 +454,7 @@ mod tests {
     fn a_window_over_the_limit_is_the_last_one() {
         let now = Instant::now();
         let mut sampler = Sampler::new(1.0, SECOND, now);
-        let verdict = sampler.judge(&measured(1, LIMIT + SECOND), Some(0.0), now);
+        let verdict = sampler.judge(&measured(1, now, LIMIT + SECOND), Some(0.0), now);
         assert!(matches!(verdict, Verdict::Stop(why) if why.contains("3.0 s")));
     }
 
@@ -403,7 +465,7 @@ mod tests {
         let mut estimator = Estimator::default();
         estimator.count(key(1), 1);
         assert!(sampler.wish(&estimator, functions(), now).unwrap().lazily);
-        let empty = outcome(1, Duration::ZERO, Err(Refusal::Empty));
+        let empty = outcome(1, now, Duration::ZERO, Refusal::Empty);
         assert_eq!(sampler.judge(&empty, None, now), Verdict::GoOn);
         assert!(!sampler.wish(&estimator, functions(), now + SECOND).unwrap().lazily);
         for _ in 1..MOST_EMPTY {
@@ -419,13 +481,13 @@ mod tests {
         let mut estimator = Estimator::default();
         estimator.count(key(1), 1);
         let failed = Refusal::Failed(FailedCall { call: SassCall::SetConfig, code: 1 });
-        let together = outcome(1, Duration::ZERO, Err(failed));
+        let together = outcome(1, now, Duration::ZERO, failed);
         assert_eq!(sampler.judge(&together, None, now), Verdict::GoOn);
         let mut seen = Vec::new();
         for round in 1..=2 {
             let wish = sampler.wish(&estimator, functions(), now + round * SECOND).unwrap();
             seen.push(wish.functions.to_string());
-            sampler.judge(&measured(1, Duration::ZERO), Some(0.0), now);
+            sampler.judge(&measured(1, now, Duration::ZERO), Some(0.0), now);
         }
         seen.sort();
         assert_eq!(seen, ["0", "3"]);
@@ -434,12 +496,93 @@ mod tests {
     }
 
     #[test]
+    fn graphs_that_count_nothing_are_spared_and_other_launches_are_not() {
+        let now = Instant::now();
+        let mut sampler = Sampler::new(1.0, SECOND, now);
+        let mut estimator = Estimator::default();
+        estimator.count(key(1), 1);
+        let empty = outcome(1, now, Duration::ZERO, Refusal::Empty);
+        let empty = Outcome { by_graph: true, ..empty };
+        for _ in 0..MOST_EMPTY {
+            assert_eq!(sampler.judge(&empty, None, now), Verdict::GoOn);
+        }
+        assert!(matches!(sampler.judge(&empty, None, now), Verdict::SpareGraphs(_)));
+        assert!(sampler.wish(&estimator, functions(), now + SECOND).is_some());
+    }
+
+    /// The shapes that were launched last look like the most frequent ones, and are the last to come
+    /// again.
+    #[test]
+    fn every_shape_of_a_long_round_is_wished_for_at_once() {
+        let mut now = Instant::now();
+        let mut sampler = Sampler::new(1.0, SECOND, now);
+        let mut estimator = Estimator::default();
+        for number in 0..500 {
+            estimator.begin_survey();
+            estimator.count(key(number), 1);
+        }
+        assert_eq!(sampler.wish(&estimator, functions(), now).unwrap().shapes.len(), 500);
+        for number in 0..500 {
+            learn(&mut estimator, number, 12.0);
+            estimator.count(key(number), 1);
+        }
+        sampler.judge(&measured(450, now, Duration::ZERO), Some(0.0), now);
+        now += SECOND;
+        let wish = sampler.wish(&estimator, functions(), now).unwrap();
+        assert_eq!(wish.shapes.len(), 499, "all but the one that was just measured");
+    }
+
+    #[test]
+    fn shapes_that_fall_together_in_the_table_take_turns() {
+        let now = Instant::now();
+        let mut sampler = Sampler::new(1.0, SECOND, now);
+        let mut estimator = Estimator::default();
+        for number in 0..3 {
+            estimator.count(key(number), 10 - number);
+        }
+        let mut first = || sampler.wish(&estimator, functions(), now).unwrap().shapes[0];
+        let firsts: HashSet<u64> = (0..3).map(|_| first()).collect();
+        assert_eq!(firsts.len(), 3);
+    }
+
+    /// As one that a program launches once, when it starts.
+    #[test]
+    fn a_shape_that_never_gets_a_window_does_not_hold_up_the_others() {
+        let mut now = Instant::now();
+        let mut sampler = Sampler::new(1.0, SECOND, now);
+        let mut estimator = Estimator::default();
+        for number in [1, 2] {
+            estimator.count(key(number), 100);
+        }
+        let mut seconds_until_two = Vec::new();
+        for _ in 0..4 {
+            learn(&mut estimator, 2, 12.0);
+            let mut seconds = 0;
+            loop {
+                estimator.begin_survey();
+                estimator.count(key(2), 100);
+                let wish = sampler.wish(&estimator, functions(), now).unwrap();
+                assert!(wish.shapes.contains(&hash(&key(1))));
+                if wish.shapes.contains(&hash(&key(2))) {
+                    break;
+                }
+                now += SECOND;
+                seconds += 1;
+            }
+            sampler.judge(&measured(2, now, Duration::ZERO), Some(1.0), now);
+            now += 3 * SECOND;
+            seconds_until_two.push(seconds);
+        }
+        assert_eq!(seconds_until_two, [8, 8, 0, 8]);
+    }
+
+    #[test]
     fn a_collective_kernel_is_never_asked_for_again() {
         let now = Instant::now();
         let mut sampler = Sampler::new(1.0, SECOND, now);
         let mut estimator = Estimator::default();
         estimator.count(key(1), 1);
-        let refused = outcome(1, Duration::ZERO, Err(Refusal::Collective));
+        let refused = outcome(1, now, Duration::ZERO, Refusal::Collective);
         assert_eq!(sampler.judge(&refused, None, now), Verdict::GoOn);
         assert_eq!(sampler.wish(&estimator, functions(), now + 100 * SECOND), None);
         assert!(!sampler.may_measure(&key(1)));
@@ -460,7 +603,7 @@ mod tests {
             estimator.count(key(1), 1);
             let mut spent = Duration::ZERO;
             for took in milliseconds.into_iter().map(Duration::from_millis) {
-                sampler.judge(&measured(2, took), Some(0.0), now);
+                sampler.judge(&measured(2, now, took), Some(0.0), now);
                 spent += took;
                 now = sampler.not_before;
                 prop_assert!(sampler.wish(&estimator, functions(), now).is_some());

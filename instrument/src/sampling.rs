@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 use warpgauge_wire::FunctionSet;
 
 use crate::cupti::{Cupti, Sass};
-use crate::estimator::{Estimate, Estimator};
+use crate::estimator::{Estimate, Estimator, Shape};
 use crate::launch::KEY_WORDS;
 use crate::log::Log;
-use crate::meter::{Counters, MAX_DEVICES, Meter};
+use crate::meter::{MAX_DEVICES, Meter};
 use crate::mps;
 use crate::observer;
 use crate::probes::{self, COUNTED_PROBES, Counting};
 use crate::sampler::{LIMIT, Sampler, Statistics, Verdict};
 use crate::settings::Settings;
-use crate::window::{BURST_OF_MODULE_LOADS, Outcome};
+use crate::window::{BURST_OF_MODULE_LOADS, Outcome, Part};
 
 /// Measures the functions that have to be counted.
 #[derive(Debug)]
@@ -34,6 +34,7 @@ pub struct Sampling {
     /// Since when the window is open that was open at the last survey.
     open_since: Option<Instant>,
     launches: Launches,
+    jitter: Jitter,
 }
 
 /// Launches since the process was first listed.
@@ -62,6 +63,7 @@ impl Sampling {
             module_loads: 0,
             open_since: None,
             launches: Launches::default(),
+            jitter: Jitter(u64::from(std::process::id())),
         }
     }
 
@@ -109,6 +111,14 @@ impl Sampling {
         (!self.measurable().is_empty()).then_some(self.interval)
     }
 
+    /// When to survey next: not later than an interval from now, and at once when the next window
+    /// may open, but for a little that keeps surveys out of step with the program. `None` while there is nothing to survey.
+    #[must_use]
+    pub fn next_survey(&mut self, now: Instant) -> Option<Instant> {
+        let interval = self.interval()?;
+        Some(self.sampler.next_chance(now, interval) + self.jitter.up_to(interval / 4))
+    }
+
     /// Begins to count anew what is launched between two surveys.
     pub fn begin_survey(&mut self) {
         self.estimator.begin_survey();
@@ -145,9 +155,11 @@ impl Sampling {
                 self.estimator.shapes().map(|(shape, _)| *shape).collect();
             self.sampler.keep_only(|shape| known.contains(shape));
         }
-        // What the last wish asked for may have had its time.
+        // The last wish stands until the next one is ready: a program whose bursts of launches fall
+        // into the survey's own moment would otherwise never meet one.
+        let wish = self.sampler.wish(&self.estimator, self.measurable(), now);
         observer::window().disarm();
-        if let Some(wish) = self.sampler.wish(&self.estimator, self.measurable(), now) {
+        if let Some(wish) = wish {
             observer::window().arm(wish.shapes.into_iter(), wish.functions, wish.lazily);
         }
     }
@@ -170,10 +182,18 @@ impl Sampling {
         (self.launches.surveyed > 0).then_some(self.launches)
     }
 
+    /// Every shape that is remembered, with what was measured of it.
+    pub fn shapes(&self) -> impl Iterator<Item = (&[u64; KEY_WORDS], &Shape)> {
+        self.estimator.shapes()
+    }
+
     fn take_outcome(&mut self, now: Instant, log: &mut Log) {
         let Some(outcome) = observer::window().take() else { return };
-        let surprise = match (outcome.result, observer::meter()) {
-            (Ok(counters), Some(meter)) => self.learn(&outcome, &counters, meter),
+        let surprise = match (&outcome.result, observer::meter()) {
+            (Ok(parts), Some(meter)) => parts
+                .iter()
+                .filter_map(|part| self.learn(&outcome, part, meter))
+                .max_by(f64::total_cmp),
             _ => None,
         };
         if let Err(refusal) = outcome.result {
@@ -181,15 +201,19 @@ impl Sampling {
         }
         match self.sampler.judge(&outcome, surprise, now) {
             Verdict::GoOn => {}
+            Verdict::SpareGraphs(why) => {
+                observer::window().spare_graphs();
+                log.say(format_args!("what graphs launch is not measured any more: {why}"));
+            }
             Verdict::Drop(functions, why) => self.drop_functions(functions, &why, log),
             Verdict::Stop(why) => self.stop(&why, log),
         }
     }
 
-    fn learn(&mut self, outcome: &Outcome, counters: &Counters, meter: &Meter) -> Option<f64> {
+    fn learn(&mut self, outcome: &Outcome, part: &Part, meter: &Meter) -> Option<f64> {
         let values: [Option<f64>; COUNTED_PROBES] =
-            std::array::from_fn(|probe| meter.value(probe, counters));
-        self.estimator.learn(&outcome.shape, outcome.functions, values)
+            std::array::from_fn(|probe| meter.value(probe, &part.counters));
+        self.estimator.learn_together(&part.shapes, outcome.functions, values)
     }
 
     /// A window that is still open since the last survey and longer than the limit is never
@@ -251,6 +275,21 @@ impl Sampling {
             log.say(format_args!("{functions} cannot be measured any more: {why}"));
         }
         self.stopped = Some(why.to_owned());
+    }
+}
+
+/// Numbers that look random. A sampler in step with what it samples meets the same part again and
+/// again.
+#[derive(Debug)]
+struct Jitter(u64);
+
+impl Jitter {
+    /// A part of `most`, a different one each time (SplitMix64, Steele et al. 2014).
+    fn up_to(&mut self, most: Duration) -> Duration {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        most.mul_f64((mixed >> 40) as f64 / (1_u64 << 24) as f64)
     }
 }
 

@@ -3,23 +3,27 @@
 //! There is one session in a process. Whoever holds it makes every call to CUPTI and writes every
 //! file, so none of this happens twice at a time.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use nix::unistd::{Pid, gettid};
 use warpgauge_wire::FunctionSet;
 
 use crate::control::{Control, Look};
 use crate::cupti::{Cupti, CuptiError, Subscription};
 use crate::driver::{Driver, DriverError};
+use crate::events::EventLog;
 use crate::graphs::Unseen;
 use crate::guard;
 use crate::health::{Health, Report};
+use crate::kernels::Kernels;
 use crate::lifecycle::{LIFECYCLE, State};
 use crate::log::Log;
 use crate::observer;
 use crate::probes;
 use crate::publisher::Publisher;
+use crate::resident::resident_bytes;
 use crate::sampling::Sampling;
+use crate::seen::Seen;
 use crate::settings::Settings;
 use crate::tally::Tally;
 
@@ -31,6 +35,9 @@ const PATIENCE_WITH_WINDOW: Duration = Duration::from_secs(1);
 
 /// `CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`: another tool has the slot.
 const SLOT_TAKEN: u32 = 39;
+
+/// How often another tool may take the slot from us before it is left to it for good.
+const MOST_LOSSES: u32 = 3;
 
 /// Where the worker stands when it takes a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,10 +57,14 @@ pub struct Session {
     control: Control,
     publisher: Publisher,
     tally: Tally,
+    /// Whether the driver has injected us; before that nothing of CUDA is touched.
+    has_cuda: bool,
     cupti: Option<Cupti>,
     subscription: Option<Subscription>,
     sampling: Sampling,
+    kernels: Kernels,
     health: Health,
+    events: EventLog,
     /// What is listed, whether it can be followed or not.
     listed: FunctionSet,
     /// Why nothing is measured, where that is not the operator's wish.
@@ -61,19 +72,13 @@ pub struct Session {
     seen: Seen,
     said: Said,
     failed_flushes: u64,
+    /// How often another tool took the slot from us.
+    losses: u32,
     next_poll: Instant,
     next_flush: Instant,
     next_survey: Instant,
     /// Whether the plan is new and windows have not got ready for it.
     unprepared: bool,
-}
-
-/// Launches since the process was first listed.
-#[derive(Debug, Default)]
-struct Seen {
-    launches: u64,
-    unfitted: u64,
-    by_device: BTreeMap<u32, u64>,
 }
 
 /// What is said once in the life of a process.
@@ -102,15 +107,19 @@ impl Session {
             control: Control::new(settings.runtime_config_path.clone(), std::process::id()),
             publisher: Publisher::new(settings.measurements_output_dir.clone()),
             tally: Tally::default(),
+            has_cuda: false,
             cupti: None,
             subscription: None,
             sampling: Sampling::new(&settings, now),
+            kernels: Kernels::new(settings.mangled_names, now),
             health: Health::new(&settings.measurements_output_dir),
+            events: EventLog::new(settings.events.clone(), now),
             listed: FunctionSet::EMPTY,
             reason: None,
             seen: Seen::default(),
             said: Said::default(),
             failed_flushes: 0,
+            losses: 0,
             next_poll: now,
             next_flush: now + settings.flush_interval,
             next_survey: now,
@@ -118,6 +127,13 @@ impl Session {
             log,
             settings,
         }
+    }
+
+    /// The driver has injected us: what is listed can be measured from the next step on.
+    pub fn cuda_begins(&mut self, now: Instant) {
+        self.has_cuda = true;
+        self.next_poll = now;
+        self.events.cuda_begins();
     }
 
     /// Does what is due and says how long there is nothing to do.
@@ -142,16 +158,19 @@ impl Session {
         let survey_interval = self.sampling.interval().filter(|_| self.subscription.is_some());
         if now >= self.next_flush || (survey_interval.is_some() && now >= self.next_survey) {
             self.survey(now);
-            self.next_survey = now + survey_interval.unwrap_or_default();
+            self.next_survey = self.sampling.next_survey(now).unwrap_or(now);
         }
         if now >= self.next_flush {
             self.flush();
             self.report();
+            self.kernels.report_if_due(&self.sampling, now, &mut self.log);
             self.next_flush = now + self.settings.flush_interval;
         }
         let next = self.next_poll.min(self.next_flush);
         let next = survey_interval.map_or(next, |_| next.min(self.next_survey));
-        next.saturating_duration_since(now)
+        let next = next.saturating_duration_since(now);
+        let events = self.events.step(now, self.cupti.as_ref(), &mut self.log);
+        events.map_or(next, |events| events.min(next))
     }
 
     /// Whether the process was taken off the list while a thread of it was in a window.
@@ -160,6 +179,10 @@ impl Session {
     }
 
     fn poll(&mut self, moment: Moment, now: Instant) {
+        if self.notice_lost_slot(now) {
+            // Whoever took it may be about to subscribe: the next poll is early enough.
+            return;
+        }
         match self.control.look() {
             Look::Unchanged => {
                 let waits_for_slot = !self.listed.is_empty() && self.subscription.is_none();
@@ -179,6 +202,14 @@ impl Session {
     }
 
     fn follow(&mut self, moment: Moment, now: Instant) {
+        if !self.listed.is_empty() {
+            self.events.begin(now, &mut self.log);
+        } else if self.subscription.is_none() {
+            self.events.pause(&mut self.log);
+        }
+        if !self.has_cuda {
+            return;
+        }
         let followed = match (self.listed.is_empty(), self.subscription.is_some()) {
             (true, false) => Ok(()),
             (true, true) => self.stop(now),
@@ -187,15 +218,35 @@ impl Session {
         };
         match followed {
             Ok(()) => {}
-            Err(Obstacle::Cupti(CuptiError::Call { code: SLOT_TAKEN, .. })) => self.wait_for_slot(),
+            Err(Obstacle::Cupti(CuptiError::Call { code: SLOT_TAKEN, .. })) => {
+                self.wait_for_slot("another tool has CUPTI's only slot in this process");
+            }
             Err(obstacle) => self.disable(&obstacle.to_string()),
         }
     }
 
-    /// Another tool was there first: it may have the slot for as long as it likes.
-    fn wait_for_slot(&mut self) {
+    /// Another tool may have finalised CUPTI, which ends every subscription without a word.
+    fn notice_lost_slot(&mut self, now: Instant) -> bool {
+        if self.subscription.as_ref().is_none_or(|subscription| subscription.check().is_ok()) {
+            return false;
+        }
+        // Nothing is left to be given back.
+        self.subscription = None;
+        self.events.forget_tracing();
+        observer::window().abandon();
+        self.survey(now);
+        self.flush();
+        self.losses += 1;
+        self.wait_for_slot("another tool took CUPTI's only slot in this process");
+        if self.losses >= MOST_LOSSES {
+            self.disable("another tool took CUPTI's slot again and again");
+        }
+        true
+    }
+
+    /// Another tool may have the slot for as long as it likes.
+    fn wait_for_slot(&mut self, why: &str) {
         LIFECYCLE.change(State::Measuring, State::Armed);
-        let why = "another tool has CUPTI's only slot in this process";
         self.reason = Some(why.to_owned());
         if !self.said.slot_taken {
             self.said.slot_taken = true;
@@ -226,8 +277,8 @@ impl Session {
         self.log.say(format_args!("listed for {listed}: measuring through {file} ({version})"));
         self.reason = None;
         self.said.slot_taken = false;
-        self.sampling.list(self.listed);
-        self.unprepared = true;
+        self.events.trace(cupti, &mut self.log);
+        self.list_for_windows();
         self.next_survey = now;
         Ok(())
     }
@@ -238,9 +289,15 @@ impl Session {
         self.flush();
         observer::measure(self.listed, Driver::of_this_process()?);
         self.log.say_details(format_args!("listed for {}", self.listed));
-        self.sampling.list(self.listed);
-        self.unprepared = true;
+        self.list_for_windows();
         Ok(())
+    }
+
+    /// A kernel cannot be traced and patched at once: CUPTI refuses it or hangs.
+    fn list_for_windows(&mut self) {
+        let traced = self.events.excludes_windows();
+        self.sampling.list(if traced { FunctionSet::EMPTY } else { self.listed });
+        self.unprepared = !traced;
     }
 
     /// What CUPTI does here takes long and calls the driver, which is not ready inside `cuInit`: it
@@ -264,12 +321,16 @@ impl Session {
             // The thread in it has to come out with the callbacks in place; see `is_leaving`.
             return Ok(());
         }
-        if let Some(subscription) = self.subscription.take() {
+        if let Some(subscription) = self.subscription.take().filter(|slot| slot.check().is_ok()) {
+            self.events.stop_tracing();
             subscription.give_back()?;
         }
+        self.events.pause(&mut self.log);
         LIFECYCLE.change(State::Measuring, State::Armed);
         self.survey(now);
         self.flush();
+        self.kernels.report(&self.sampling, true, &mut self.log);
+        self.kernels = Kernels::new(self.settings.mangled_names, now);
         self.sampling.forget();
         self.log.say("no longer listed: CUPTI's slot is free");
         self.report();
@@ -281,6 +342,7 @@ impl Session {
         if !matches!(LIFECYCLE.state(), State::Armed | State::Measuring) {
             return;
         }
+        self.events.stop_tracing();
         LIFECYCLE.disable();
         let is_shut = wait_for(PATIENCE_WITH_WINDOW, || observer::window().disarm());
         if let Some(subscription) = self.subscription.take() {
@@ -296,25 +358,23 @@ impl Session {
         self.reason = Some(why.to_owned());
         self.survey(Instant::now());
         self.flush();
+        self.events.pause(&mut self.log);
         self.report();
     }
 
     /// Takes out what was counted, and with it the outcome of the last window.
     fn survey(&mut self, now: Instant) {
-        let Self { tally, sampling, seen, .. } = self;
+        let Self { tally, sampling, kernels, seen, .. } = self;
         sampling.begin_survey();
         let drained = observer::drain(|shape, occupancy, launches| {
             tally.add(occupancy, launches);
             sampling.count(shape, launches);
-            seen.launches += launches;
-            let [context, ..] = *shape;
-            if let Some(device) = observer::contexts().device_of(context) {
-                *seen.by_device.entry(device).or_default() += launches;
-            }
+            kernels.count(shape, occupancy, launches);
+            seen.count(shape, launches);
         });
         tally.add(None, drained.unfitted);
-        seen.launches += drained.unfitted;
-        seen.unfitted += drained.unfitted;
+        seen.count_unfitted(drained.unfitted);
+        self.kernels.settle();
         self.sampling.settle(now, &mut self.log);
         if let (Some(cupti), State::Measuring) = (&self.cupti, LIFECYCLE.state()) {
             self.sampling.plan(cupti, now, &mut self.log);
@@ -352,6 +412,10 @@ impl Session {
     pub fn finish(&mut self) {
         self.survey(Instant::now());
         self.flush();
+        self.events.finish(self.seen.launches, &mut self.log);
+        // Threads may have stacks of any size; that of the first one is large.
+        let is_first_thread = gettid() == Pid::this();
+        self.kernels.report(&self.sampling, is_first_thread, &mut self.log);
         self.health.remove();
     }
 
@@ -384,6 +448,8 @@ impl Session {
             windows: statistics.measured,
             windows_discarded: statistics.discarded,
             window_time_ns: u64::try_from(statistics.time.as_nanos()).unwrap_or(u64::MAX),
+            resident_bytes: resident_bytes(),
+            events: self.events.counts(),
             devices: self.seen.by_device.iter().map(|(device, n)| (*device, *n)).collect(),
         };
         // The measurements go to the same folder and say what is wrong with it.

@@ -19,9 +19,13 @@ use warpgauge_wire::limits::{DEFAULT_POLLING_INTERVAL, MIN_POLLING_INTERVAL};
 use warpgauge_wire::number::parse_float;
 
 use crate::control::read_bounded;
+use crate::events::settings::{EventSettings, Format};
 
 /// More than any settings file needs.
 const MAX_SETTINGS_BYTES: u64 = 64 << 10;
+
+/// As many complaints are made; a file of nonsense must not fill the log.
+const MAX_COMPLAINTS: usize = 20;
 
 /// How the library was told to behave.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,12 +50,14 @@ pub struct Settings {
     pub count_warp_level: bool,
     /// Instructions that the predicate switches off are not counted (id 0).
     pub exclude_pred_off: bool,
-    /// Kernels are named as the linker sees them.
+    /// The log names kernels as the linker sees them; otherwise demangled.
     pub mangled_names: bool,
     /// The part of wall time that windows may take, in percent; 0 for no windows.
     pub window_budget_percent: f64,
     /// The shortest time between two windows.
     pub window_interval: Duration,
+    /// The event log.
+    pub events: EventSettings,
 }
 
 impl Default for Settings {
@@ -70,12 +76,13 @@ impl Default for Settings {
             mangled_names: false,
             window_budget_percent: 1.0,
             window_interval: Duration::from_secs(1),
+            events: EventSettings::default(),
         }
     }
 }
 
 /// Every key, in the order of the example file.
-pub const KEYS: [&str; 13] = [
+pub const KEYS: [&str; 19] = [
     "logfile",
     "runtime_config_path",
     "runtime_config_polling_interval",
@@ -89,6 +96,12 @@ pub const KEYS: [&str; 13] = [
     "mangled_names",
     "window_budget_percent",
     "window_interval",
+    "events",
+    "events_folder",
+    "events_activity",
+    "events_memory_interval",
+    "events_file_mib",
+    "events_files",
 ];
 
 /// What was wrong with the settings, ready for the log.
@@ -99,16 +112,33 @@ impl Settings {
     #[must_use]
     pub fn of_this_process() -> (Self, Complaints) {
         let environment = |name: &str| std::env::var_os(name);
-        let Some(path) = environment("WARPGAUGE_CONF_FILE") else {
-            return Self::read(b"", "", environment);
+        let (mut settings, complaints) = match environment("WARPGAUGE_CONF_FILE") {
+            None => Self::read(b"", "", environment),
+            Some(path) => match read_bounded(Path::new(&path), MAX_SETTINGS_BYTES) {
+                Ok(text) => Self::read(&text, &path.to_string_lossy(), environment),
+                Err(error) => {
+                    let (settings, mut complaints) = Self::read(b"", "", environment);
+                    let path = path.display();
+                    complaints.insert(0, format!("{path}: {error}; going on without this file"));
+                    (settings, complaints)
+                }
+            },
         };
-        match read_bounded(Path::new(&path), MAX_SETTINGS_BYTES) {
-            Ok(text) => Self::read(&text, &path.to_string_lossy(), environment),
-            Err(error) => {
-                let (settings, mut complaints) = Self::read(b"", "", environment);
-                let path = path.display();
-                complaints.insert(0, format!("{path}: {error}; going on without this file"));
-                (settings, complaints)
+        settings.make_absolute();
+        (settings, complaints)
+    }
+
+    /// Paths that hold wherever the program goes: relative ones are of the folder it is in now.
+    fn make_absolute(&mut self) {
+        let cupti = self.cupti_path.as_mut().filter(|path| path.components().count() > 1);
+        let paths = [
+            &mut self.runtime_config_path,
+            &mut self.measurements_output_dir,
+            &mut self.events.folder,
+        ];
+        for path in paths.into_iter().chain(self.logfile.as_mut()).chain(cupti) {
+            if let Ok(absolute) = std::path::absolute(&*path) {
+                *path = absolute;
             }
         }
     }
@@ -149,6 +179,18 @@ impl Settings {
                 complaints.push(format!("{name}: {what}"));
             }
         }
+        if settings.exclude_pred_off && settings.count_warp_level {
+            complaints.push(
+                "exclude_pred_off has no effect: predicates are of threads, and count_warp_level \
+                 counts once per warp"
+                    .to_owned(),
+            );
+        }
+        let more = complaints.len().saturating_sub(MAX_COMPLAINTS);
+        if more > 0 {
+            complaints.truncate(MAX_COMPLAINTS);
+            complaints.push(format!("and {more} more complaints about settings"));
+        }
         (settings, complaints)
     }
 
@@ -171,6 +213,19 @@ impl Settings {
             "window_interval" => {
                 self.window_interval = seconds_from(SHORTEST_WINDOW_INTERVAL, value)?;
             }
+            "events" => self.events.format = Format::of_setting(value)?,
+            "events_folder" => self.events.folder = required_path(value)?,
+            "events_activity" => self.events.activity = boolean(value)?,
+            "events_memory_interval" if value == "0" => {
+                self.events.memory_interval = Duration::ZERO;
+            }
+            "events_memory_interval" => {
+                self.events.memory_interval = seconds_from(SHORTEST_MEMORY_INTERVAL, value)?;
+            }
+            "events_file_mib" => {
+                self.events.limits.file_bytes = u64::from(whole(MOST_MIB, value)?) << 20;
+            }
+            "events_files" => self.events.limits.files = whole(MOST_FILES, value)?,
             _ => return Err(format!("unknown setting {key:?}; known are {}", KEYS.join(", "))),
         }
         Ok(())
@@ -205,6 +260,19 @@ fn required_path(value: &str) -> Result<PathBuf, String> {
 
 /// Windows closer together are a trace, not a sample.
 const SHORTEST_WINDOW_INTERVAL: Duration = Duration::from_millis(10);
+
+/// A reading holds up a thread of the program's.
+const SHORTEST_MEMORY_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The largest file of an event log, in MiB, and the most of them.
+const MOST_MIB: u32 = 1 << 20;
+const MOST_FILES: u32 = 1000;
+
+/// A whole number from 1 on.
+fn whole(most: u32, value: &str) -> Result<u32, String> {
+    let number = value.parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| format!("expected a whole number from 1 to {most}, found {value:?}"))
+}
 
 fn interval(value: &str) -> Result<Duration, String> {
     seconds_from(MIN_POLLING_INTERVAL, value)
@@ -283,13 +351,30 @@ flush_interval = 3\r
     }
 
     #[test]
+    fn a_file_of_nonsense_gives_few_complaints() {
+        let (settings, complaints) = read(&"x\n".repeat(30_000), &[]);
+        assert_eq!((settings, complaints.len()), (Settings::default(), MAX_COMPLAINTS + 1));
+        assert_eq!(complaints.last().unwrap(), "and 29980 more complaints about settings");
+    }
+
+    #[test]
+    fn predicates_without_threads_are_a_misunderstanding() {
+        let (_, complaints) = read("exclude_pred_off = true", &[]);
+        assert!(complaints[0].contains("count_warp_level"), "{complaints:?}");
+        let both = "exclude_pred_off = true\ncount_warp_level = false";
+        assert_eq!(read(both, &[]).1, Complaints::new());
+    }
+
+    #[test]
     fn every_key_changes_a_setting_of_its_own() {
         let changed: Vec<Settings> = KEYS
             .iter()
             .map(|key| {
                 let mut settings = Settings::default();
                 let value = match *key {
-                    "count_warp_level" => "false",
+                    "count_warp_level" | "events_activity" => "false",
+                    "events" => "gpumon",
+                    "events_file_mib" | "events_files" => "7",
                     key if key.ends_with("interval") || key.ends_with("percent") => "7",
                     _ => "yes",
                 };

@@ -1,60 +1,70 @@
-//! A window: one launch, measured alone, on the host's thread that makes it.
+//! A window: one launch, or one launch of a graph, measured alone on the host's thread that makes it.
 //!
-//! ```text
-//!            arm (worker)       claim (host, at the launch's entry)       close (host, at its exit)
-//!   idle ──────────────> armed ──────────────────────────────────> busy ─────────────────────> done
-//!    ^                     │ disarm (worker)                                                      │
-//!    └─────────────────────┴──────────────────────────────────────────────── take (worker) ───────┘
-//! ```
-//!
-//! There is one window in the process at a time. Whoever takes the step to `busy` has it to himself
-//! until `done`. Everyone else who launches into the same context meanwhile leaves a mark, and the
-//! measurement is thrown away: its counters would hold their launch as well.
+//! There is one window in the process at a time (`window/handover.rs`). Everyone else who launches into the
+//! same context meanwhile leaves a mark, and the measurement is thrown away: its counters would hold
+//! their launch as well.
 //!
 //! A launch that is not for a window costs two loads and a store at its entry, two loads at its
-//! exit. Within a window there is no such care: it synchronises the context and allocates.
+//! exit; while a window is wished for, its shape and one load more. Within a window there is no such
+//! care: it synchronises the context and allocates.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+mod handover;
+
+/// The atomics of `handover`: others where every order of its steps is tried.
+mod atomic {
+    pub(super) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+}
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use warpgauge_wire::{Function, FunctionSet};
 
+use self::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use self::handover::{Handover, Order};
 use crate::collective::is_collective;
 use crate::cupti::FailedCall;
 use crate::driver::Driver;
-use crate::launch::{KEY_WORDS, Launch};
+use crate::launch::KEY_WORDS;
 use crate::meter::{Counters, Meter};
 
-/// How many shapes a window may be armed for at once.
-pub const MAX_WANTED: usize = 16;
+/// How many shapes a window may be armed for at once: 8 KiB.
+pub const MAX_WANTED: usize = 1024;
 
 /// As many modules loaded since a window was armed make a burst: the program is starting up, and
 /// patching would meet first launches.
 pub const BURST_OF_MODULE_LOADS: u32 = 8;
 
-const IDLE: u8 = 0;
-const ARMED: u8 = 1;
-const BUSY: u8 = 2;
-const DONE: u8 = 3;
-
-/// What a launch's entry leaves for its exit: the window that it opened (`OPENED`) or the one that
-/// was last when it entered.
-const OPENED: u64 = 1;
-
 /// What became of a window.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// The shape of the launch, as [`Launch::key`].
+    /// The shape that was wished for, as [`crate::launch::Launch::key`].
     pub shape: [u64; KEY_WORDS],
+    /// Whether a graph launched it, with others.
+    pub by_graph: bool,
     /// The device that it ran on.
     pub device: u32,
     /// The functions that were counted for.
     pub functions: FunctionSet,
-    /// How long the launching thread was held up.
+    /// When the launching thread was stopped.
+    pub opened_at: Instant,
+    /// How long it was held up.
     pub took: Duration,
     /// What was measured, or why nothing was.
-    pub result: Result<Counters, Refusal>,
+    pub result: Result<Vec<Part>, Refusal>,
+}
+
+/// Launches that a window cannot tell from each other: the one of a plain launch, or all those of
+/// one function in a graph.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Part {
+    /// Each shape once, with its number of launches.
+    pub shapes: Vec<([u64; KEY_WORDS], u64)>,
+    /// What they counted together.
+    pub counters: Counters,
 }
 
 /// Why a window measured nothing.
@@ -78,42 +88,48 @@ pub enum Refusal {
     ContextGone,
     /// The patches counted nothing, which no launch can do.
     Empty,
+    /// What was counted bears the name of no kernel in the graph.
+    Unattributed,
     /// A call of CUPTI's failed.
     Failed(FailedCall),
     /// Waiting for the device failed with this `CUresult`; the program will hear of it, too.
     DeviceFailed,
 }
 
-/// What tells one launch from others, when a window looks at it.
-#[derive(Debug, Clone, Copy)]
+/// What tells a launch from others, when a window looks at it.
+#[derive(Debug, Clone)]
 pub struct Entering<'a> {
-    /// The launch.
-    pub launch: Launch,
-    /// Its shape.
+    /// Its shape, or one of a graph's, that is wanted.
     pub shape: [u64; KEY_WORDS],
+    /// Its context.
+    pub context: u64,
     /// Its stream, as the driver's functions take it.
     pub stream: u64,
+    /// What it runs.
+    pub work: Work,
     /// The driver.
     pub driver: &'a Driver,
     /// The counters.
     pub meter: &'a Meter,
 }
 
+/// What a launch runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Work {
+    /// The kernel of this handle.
+    Kernel(u64),
+    /// A graph's kernels: handle, shape, number of launches. Their names are known to the driver,
+    /// and none waits for others.
+    Graph(Vec<(u64, [u64; KEY_WORDS], u64)>),
+}
+
 /// The window of a process.
 #[derive(Debug)]
 pub struct Window {
-    state: AtomicU8,
-    /// Hashes of the shapes that are wanted; 0 for none.
-    wanted: [AtomicU64; MAX_WANTED],
-    functions: AtomicU8,
-    lazily: AtomicBool,
-    /// Number of windows opened so far.
-    opened: AtomicU64,
-    /// The context of the last one.
-    context: AtomicU64,
+    handover: Handover<MAX_WANTED>,
+    /// Whether graphs may be measured.
+    graphs: AtomicBool,
     context_gone: AtomicBool,
-    /// The last window that another launch met.
-    disturbed: AtomicU64,
     captures: AtomicU32,
     module_loads: AtomicU32,
     module_loads_when_armed: AtomicU32,
@@ -122,10 +138,10 @@ pub struct Window {
     record: Mutex<Option<Record>>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Record {
     number: u64,
-    opened_at: Instant,
+    work: Work,
     outcome: Outcome,
 }
 
@@ -134,14 +150,17 @@ impl Window {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            state: AtomicU8::new(IDLE),
-            wanted: [const { AtomicU64::new(0) }; MAX_WANTED],
-            functions: AtomicU8::new(0),
-            lazily: AtomicBool::new(false),
-            opened: AtomicU64::new(0),
-            context: AtomicU64::new(0),
+            handover: Handover {
+                state: AtomicU8::new(0),
+                wanted: [const { AtomicU64::new(0) }; MAX_WANTED],
+                functions: AtomicU8::new(0),
+                lazily: AtomicBool::new(false),
+                opened: AtomicU64::new(0),
+                context: AtomicU64::new(0),
+                disturbed: AtomicU64::new(0),
+            },
+            graphs: AtomicBool::new(true),
             context_gone: AtomicBool::new(false),
-            disturbed: AtomicU64::new(0),
             captures: AtomicU32::new(0),
             module_loads: AtomicU32::new(0),
             module_loads_when_armed: AtomicU32::new(0),
@@ -149,54 +168,46 @@ impl Window {
         }
     }
 
-    /// Asks for a window around the next launch of one of these shapes ([`Launch::key`], hashed by
-    /// [`hash`]). False unless the window is idle. For the worker.
+    /// Asks for a window around the next launch of one of these shapes
+    /// ([`crate::launch::Launch::key`], hashed by [`hash`]). False unless the window is idle. For
+    /// the worker.
     pub fn arm(
         &self,
         shapes: impl Iterator<Item = u64>,
         functions: FunctionSet,
         lazily: bool,
     ) -> bool {
-        if self.state.load(Ordering::Acquire) != IDLE {
-            return false;
-        }
-        let mut shapes = shapes;
-        for place in &self.wanted {
-            place.store(shapes.next().unwrap_or(0), Ordering::Relaxed);
-        }
-        self.functions.store(functions.bits(), Ordering::Relaxed);
-        self.lazily.store(lazily, Ordering::Relaxed);
-        self.module_loads_when_armed
-            .store(self.module_loads.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.state.store(ARMED, Ordering::Release);
-        true
+        let loads = self.module_loads.load(Ordering::Relaxed);
+        self.module_loads_when_armed.store(loads, Ordering::Relaxed);
+        self.handover.arm(shapes, functions.bits(), lazily)
+    }
+
+    /// From now on graphs are left alone.
+    pub fn spare_graphs(&self) {
+        self.graphs.store(false, Ordering::Relaxed);
     }
 
     /// Takes the wish back. False while a window is open: it has to end first. For the worker.
     pub fn disarm(&self) -> bool {
-        let disarmed =
-            self.state.compare_exchange(ARMED, IDLE, Ordering::AcqRel, Ordering::Acquire);
-        disarmed != Err(BUSY)
+        self.handover.disarm()
     }
 
     /// Whether a window is open now.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.state.load(Ordering::Acquire) == BUSY
+        self.handover.is_open()
     }
 
     /// What became of the last window; once. For the worker.
     pub fn take(&self) -> Option<Outcome> {
-        if self.state.load(Ordering::Acquire) != DONE {
-            return None;
-        }
-        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        if self.disturbed.load(Ordering::Acquire) == record.number && record.outcome.result.is_ok()
-        {
-            record.outcome.result = Err(Refusal::Disturbed);
-        }
-        self.state.store(IDLE, Ordering::Release);
-        Some(record.outcome)
+        self.handover.take(|was_disturbed| {
+            let record = self.record.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+            let mut outcome = record.outcome;
+            if was_disturbed(record.number) && outcome.result.is_ok() {
+                outcome.result = Err(Refusal::Disturbed);
+            }
+            Some(outcome)
+        })
     }
 
     /// How many modules were loaded since the library looks.
@@ -230,64 +241,72 @@ impl Window {
 
     /// A context is about to be destroyed.
     pub fn context_destroyed(&self, context: u64) {
-        if self.is_open() && self.context.load(Ordering::Acquire) == context {
+        if self.is_open() && self.context() == context {
             self.context_gone.store(true, Ordering::Release);
         }
     }
 
-    /// The mark of a launch that enters; kept for [`Self::leaving`]. Opens a window where this
-    /// launch is wanted; `shape` is asked then alone.
-    pub fn entering<'a>(&self, context: u64, look: impl FnOnce() -> Option<Entering<'a>>) -> u64 {
-        let number = self.opened.load(Ordering::Acquire);
-        match self.state.load(Ordering::Acquire) {
-            ARMED => {}
-            BUSY => {
-                self.disturb(context, number);
-                return number << 1;
-            }
-            _ => return number << 1,
-        }
-        let Some(entering) = look() else { return number << 1 };
-        let hash = hash(&entering.shape);
-        let wanted = self.wanted.iter().any(|place| place.load(Ordering::Relaxed) == hash);
-        if !wanted
-            || self
-                .state
-                .compare_exchange(ARMED, BUSY, Ordering::AcqRel, Ordering::Acquire)
-                .is_err()
-        {
-            return number << 1;
-        }
-        // Until `done`, this thread alone touches the window.
-        let number = number + 1;
-        self.context_gone.store(false, Ordering::Relaxed);
-        self.context.store(context, Ordering::Release);
-        self.opened.store(number, Ordering::Release);
-        self.open(number, &entering)
+    /// The context of the last window.
+    fn context(&self) -> u64 {
+        self.handover.context.load(Ordering::Acquire)
     }
 
-    fn open(&self, number: u64, entering: &Entering<'_>) -> u64 {
+    /// The mark of a launch that enters; kept for [`Self::leaving`]. Opens a window where this
+    /// launch is wanted: `look` is called then alone, and asks which shapes are.
+    pub fn entering<'a>(
+        &self,
+        context: u64,
+        look: impl FnOnce(&dyn Fn(&[u64; KEY_WORDS]) -> bool) -> Option<Entering<'a>>,
+    ) -> u64 {
+        let (mark, may_open) = self.handover.entering(context);
+        if !may_open {
+            return mark;
+        }
+        let Some(entering) = look(&|shape| self.handover.is_wanted(hash(shape))) else {
+            return mark;
+        };
+        // Until it is done, this thread alone touches the window.
+        self.handover.open(context).map_or(mark, |order| self.open(order, entering))
+    }
+
+    /// The same for a graph.
+    pub fn entering_by_graph<'a>(
+        &self,
+        context: u64,
+        look: impl FnOnce(&dyn Fn(&[u64; KEY_WORDS]) -> bool) -> Option<Entering<'a>>,
+    ) -> u64 {
+        self.entering(context, |is_wanted| {
+            if self.graphs.load(Ordering::Relaxed) { look(is_wanted) } else { None }
+        })
+    }
+
+    fn open(&self, order: Order, entering: Entering<'_>) -> u64 {
         let opened_at = Instant::now();
-        let functions = FunctionSet::from_bits(self.functions.load(Ordering::Relaxed));
+        self.context_gone.store(false, Ordering::Relaxed);
+        let functions = FunctionSet::from_bits(order.functions);
         let device = entering.driver.current_device().ok().and_then(|d| u32::try_from(d).ok());
         let opened = match device {
-            Some(device) => self.prepare(entering, device, functions),
+            Some(device) => self.prepare(&entering, device, functions, order.lazily),
             None => Err(Refusal::UnknownDevice),
         };
+        let is_open = opened.is_ok();
+        let Entering { shape, work, .. } = entering;
         let outcome = Outcome {
-            shape: entering.shape,
+            shape,
+            by_graph: matches!(work, Work::Graph(_)),
             device: device.unwrap_or(0),
             functions,
+            opened_at,
             took: opened_at.elapsed(),
-            result: opened.map(|()| Counters::default()),
+            result: opened.map(|()| Vec::new()),
         };
-        let record = Record { number, opened_at, outcome };
+        let record = Record { number: order.number, work, outcome };
         *self.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
-        if outcome.result.is_err() {
-            self.state.store(DONE, Ordering::Release);
-            return number << 1;
+        if !is_open {
+            self.handover.done();
+            return order.mark_of_refused();
         }
-        number << 1 | OPENED
+        order.mark()
     }
 
     fn prepare(
@@ -295,17 +314,20 @@ impl Window {
         entering: &Entering<'_>,
         device: u32,
         functions: FunctionSet,
+        lazily: bool,
     ) -> Result<(), Refusal> {
-        let Entering { launch, stream, driver, meter, .. } = *entering;
+        let Entering { context, stream, driver, meter, .. } = *entering;
         let loads = self.module_loads.load(Ordering::Relaxed);
         let before = self.module_loads_when_armed.load(Ordering::Relaxed);
         if loads.wrapping_sub(before) >= BURST_OF_MODULE_LOADS {
             return Err(Refusal::Loading);
         }
-        match driver.with_name(launch.function, |name| is_collective(name.to_bytes())) {
-            None => return Err(Refusal::Nameless),
-            Some(true) => return Err(Refusal::Collective),
-            Some(false) => {}
+        if let Work::Kernel(function) = entering.work {
+            match driver.with_name(function, |name| is_collective(name.to_bytes())) {
+                None => return Err(Refusal::Nameless),
+                Some(true) => return Err(Refusal::Collective),
+                Some(false) => {}
+            }
         }
         // To wait for the device would spoil a capture, whichever stream it is of.
         if self.captures.load(Ordering::Acquire) > 0 || driver.is_capturing(stream) != Ok(false) {
@@ -317,8 +339,7 @@ impl Window {
         }
         driver.synchronize().map_err(|_| Refusal::DeviceFailed)?;
         meter.sass.set_config(device, &metrics).map_err(Refusal::Failed)?;
-        if let Err(failed) = meter.sass.enable(launch.context, self.lazily.load(Ordering::Relaxed))
-        {
+        if let Err(failed) = meter.sass.enable(context, lazily) {
             // The first failure is the one to tell.
             let _unset = meter.sass.unset_config(device);
             return Err(Refusal::Failed(failed));
@@ -335,41 +356,27 @@ impl Window {
         driver: Option<&Driver>,
         meter: Option<&Meter>,
     ) {
-        let number = self.opened.load(Ordering::Acquire);
-        let busy = self.state.load(Ordering::Acquire) == BUSY;
-        if mark == (number << 1 | OPENED) && busy {
-            if let Some((driver, meter)) = driver.zip(meter) {
-                self.close(accepted, driver, meter);
-            }
-        } else if busy || mark >> 1 != number {
-            // A window opened while this launch was on its way.
-            self.disturb(context, number);
+        if self.handover.leaving(mark, context)
+            && let Some((driver, meter)) = driver.zip(meter)
+        {
+            self.close(accepted, driver, meter);
         }
     }
 
-    fn disturb(&self, context: u64, number: u64) {
-        if self.context.load(Ordering::Acquire) == context {
-            self.disturbed.store(number, Ordering::Release);
-        }
-    }
-
-    /// Another kind of work enters a context: a graph.
-    pub fn other_work(&self, context: u64) {
-        if self.is_open() {
-            self.disturb(context, self.opened.load(Ordering::Acquire));
-        }
+    /// Gives up the window that is open, if one is: nobody will tell of the end of its launch.
+    pub fn abandon(&self) {
+        self.handover.abandon();
     }
 
     fn close(&self, accepted: bool, driver: &Driver, meter: &Meter) {
         let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(record) = record.as_mut() {
-            let outcome = &mut record.outcome;
-            let measured = self.measure(driver, meter, outcome);
+        if let Some(Record { work, outcome, .. }) = record.as_mut() {
+            let measured = self.measure(driver, meter, outcome, work);
             outcome.result = if accepted { measured } else { Err(Refusal::NotLaunched) };
-            outcome.took = record.opened_at.elapsed();
+            outcome.took = outcome.opened_at.elapsed();
         }
         drop(record);
-        self.state.store(DONE, Ordering::Release);
+        self.handover.done();
     }
 
     /// Takes the counters out and the patches off, whatever fails on the way.
@@ -378,30 +385,80 @@ impl Window {
         driver: &Driver,
         meter: &Meter,
         outcome: &Outcome,
-    ) -> Result<Counters, Refusal> {
+        work: &Work,
+    ) -> Result<Vec<Part>, Refusal> {
         let device = outcome.device;
-        let context = self.context.load(Ordering::Acquire);
+        let context = self.context();
         if self.context_gone.load(Ordering::Acquire) {
             // What belongs to the context went with it.
             let _unset = meter.sass.unset_config(device);
             return Err(Refusal::ContextGone);
         }
-        let mut counters = Counters::default();
+        let mut counts = Counts::default();
         let synchronized = driver.synchronize().map_err(|_| Refusal::DeviceFailed);
+        let by_name = outcome.by_graph;
         let counted = synchronized.and_then(|()| {
-            let add = |metric, value| meter.add(device, &mut counters, metric, value);
+            let add = |name: &CStr, metric, value| {
+                meter.add(device, &mut counts.all, metric, value);
+                if by_name {
+                    let counters = counts.by_name.entry(name.to_owned()).or_default();
+                    meter.add(device, counters, metric, value);
+                }
+            };
             meter.sass.collect(context, add).map_err(Refusal::Failed)
         });
         let disabled = meter.sass.disable(context).map_err(Refusal::Failed);
         let unset = meter.sass.unset_config(device).map_err(Refusal::Failed);
         counted.and(disabled).and(unset)?;
-        // Instructions come first among the counters, and every kernel executes one at least.
-        let [[instructions, _], ..] = counters;
-        if outcome.functions.contains(Function::Instructions) && instructions == 0 {
+        let must_count = outcome.functions.contains(Function::Instructions);
+        if must_count && has_none(&counts.all) {
             return Err(Refusal::Empty);
         }
-        Ok(counters)
+        match work {
+            Work::Kernel(_) => {
+                Ok(vec![Part { shapes: vec![(outcome.shape, 1)], counters: counts.all }])
+            }
+            Work::Graph(kernels) => counts.parts(kernels, must_count, driver),
+        }
     }
+}
+
+/// What a window counted.
+#[derive(Debug, Default)]
+struct Counts {
+    all: Counters,
+    by_name: BTreeMap<CString, Counters>,
+}
+
+impl Counts {
+    /// A graph's kernels by the names of their functions, with what bears that name.
+    fn parts(
+        mut self,
+        kernels: &[(u64, [u64; KEY_WORDS], u64)],
+        must_count: bool,
+        driver: &Driver,
+    ) -> Result<Vec<Part>, Refusal> {
+        let mut shapes: BTreeMap<CString, BTreeMap<[u64; KEY_WORDS], u64>> = BTreeMap::new();
+        for (function, shape, times) in kernels {
+            let name = driver.with_name(*function, CStr::to_owned).ok_or(Refusal::Unattributed)?;
+            *shapes.entry(name).or_default().entry(*shape).or_default() += times;
+        }
+        let mut parts = Vec::new();
+        for (name, shapes) in shapes {
+            let counters = self.by_name.remove(&name).unwrap_or_default();
+            if !must_count || !has_none(&counters) {
+                parts.push(Part { shapes: shapes.into_iter().collect(), counters });
+            }
+        }
+        if parts.is_empty() { Err(Refusal::Unattributed) } else { Ok(parts) }
+    }
+}
+
+/// Whether no instruction was counted. Every kernel executes one at least.
+fn has_none(counters: &Counters) -> bool {
+    // They come first among the counters.
+    let [[instructions, _], ..] = *counters;
+    instructions == 0
 }
 
 impl Default for Window {
@@ -439,21 +496,21 @@ mod tests {
     #[test]
     fn a_launch_on_its_way_when_a_window_opens_disturbs_it() {
         let window = Window::new();
-        let mark = window.entering(16, || None);
-        // As `open` does it.
-        window.context.store(16, Ordering::Release);
-        window.opened.store(1, Ordering::Release);
-        window.state.store(BUSY, Ordering::Release);
+        let mark = window.entering(16, |_| None);
+        assert!(window.arm([1].into_iter(), instructions(), true));
+        let order = window.handover.open(16).unwrap();
         let outcome = Outcome {
             shape: [0; KEY_WORDS],
+            by_graph: false,
             device: 0,
             functions: instructions(),
+            opened_at: Instant::now(),
             took: Duration::ZERO,
-            result: Ok(Counters::default()),
+            result: Ok(Vec::new()),
         };
-        *window.record.lock().unwrap() =
-            Some(Record { number: 1, opened_at: Instant::now(), outcome });
-        window.state.store(DONE, Ordering::Release);
+        let record = Record { number: order.number, work: Work::Kernel(0), outcome };
+        *window.record.lock().unwrap() = Some(record);
+        window.handover.done();
         window.leaving(mark, 16, true, None, None);
         assert_eq!(window.take().unwrap().result, Err(Refusal::Disturbed));
     }
@@ -461,16 +518,14 @@ mod tests {
     #[test]
     fn launches_into_other_contexts_do_not_disturb() {
         let window = Window::new();
-        window.context.store(16, Ordering::Release);
-        window.opened.store(1, Ordering::Release);
-        window.state.store(BUSY, Ordering::Release);
-        let mark = window.entering(32, || None);
+        assert!(window.arm([1].into_iter(), instructions(), true));
+        let order = window.handover.open(16).unwrap();
+        let mark = window.entering(32, |_| None);
         window.leaving(mark, 32, true, None, None);
-        window.other_work(32);
-        assert_eq!(window.disturbed.load(Ordering::Acquire), 0);
-        let mark = window.entering(16, || None);
-        assert_eq!(mark & OPENED, 0);
-        assert_eq!(window.disturbed.load(Ordering::Acquire), 1);
+        assert_eq!(window.handover.disturbed.load(Ordering::Acquire), 0);
+        let mark = window.entering(16, |_| None);
+        assert_eq!(mark, order.mark_of_refused());
+        assert_eq!(window.handover.disturbed.load(Ordering::Acquire), 1);
     }
 
     #[test]

@@ -2,8 +2,9 @@
 # Compiles the test kernels for every architecture without a GPU: compile.sh [FOLDER]
 #
 # Takes nvcc and cuobjdump from the path, or fetches NVIDIA's compiler packages from PyPI into
-# FOLDER (default target/cuda, some 300 MB), and prints the instructions that the machine code of
-# each kernel counts. Too heavy for every change; run it when kernels/ or analytic.py changes.
+# FOLDER (default target/cuda, some 300 MB), and leaves there and prints, for each architecture, the
+# instructions that the machine code of each kernel counts. Too heavy for every change; run it when
+# kernels/ or analytic.py changes.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 prefix=$(realpath -m "${1:-target/cuda}")
@@ -24,8 +25,10 @@ if ! command -v nvcc >/dev/null || ! command -v cuobjdump >/dev/null; then
     fi
     PATH=$prefix/bin:$PATH
 fi
+mkdir -p "$prefix"
 for architecture in 75 80 86 89 90 100 120; do
-    cubin=$prefix/kernels_sm_$architecture.cubin
-    nvcc -O3 -cubin -arch=sm_$architecture -o "$cubin" tests/gpu/kernels/kernels.cu
-    echo "sm_$architecture $(python3 tests/gpu/analytic.py "$cubin")"
+    kernels=$prefix/sm_$architecture
+    nvcc -O3 -cubin -arch=sm_$architecture -o "$kernels.cubin" tests/gpu/kernels/kernels.cu
+    python3 tests/gpu/analytic.py "$kernels.cubin" >"$kernels.json"
+    echo "sm_$architecture $(cat "$kernels.json")"
 done

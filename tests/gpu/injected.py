@@ -3,16 +3,22 @@
 import json
 import os
 import re
+import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 ALL_FUNCTIONS = "0,1,2,3"
 INSTRUCTIONS, OCCUPANCY, COALESCENCE, DIVERGENCE, LAUNCHES = range(5)
+# Of polling and of flushing, both a second: what was asked for has happened.
+TWO_INTERVALS = 2.2
 FLUSHED = re.compile(r": \d+ launches$")
+CUPTI = "libcupti.so.13"
 # The ordinary user of most systems, "nobody".
 ORDINARY_USER = 65534
 
@@ -27,7 +33,6 @@ class Tools:
     """Where the kernels were compiled to, and where runs keep their folders."""
     dry_run: bool = False
     """Whether a stand-in takes the place of the driver."""
-    cuobjdump: str = "cuobjdump"
 
     @property
     def library(self) -> Path:
@@ -36,6 +41,15 @@ class Tools:
     @property
     def launcher(self) -> Path:
         return self.work / "launcher"
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """What `analytic.model` says of the kernels."""
+        kernels = json.loads((self.work / "kernels.json").read_text())
+        return {name: (constant, per_iteration) for name, (constant, per_iteration) in kernels.items()}
+
+    def parameter(self, wanted: int) -> int:
+        """A kernel's parameter; of the stand-in's kernels it is always one."""
+        return 1 if self.dry_run else wanted
 
     @property
     def module(self) -> Path:
@@ -48,7 +62,29 @@ class Tools:
         if self.dry_run:
             environment["LD_LIBRARY_PATH"] = str(self.package / "standins")
             environment["STANDIN_CUDA_SCRIPT"] = str(self.work / "device")
+        elif cupti := cupti_elsewhere():
+            environment["WARPGAUGE_CUPTI_PATH"] = cupti
         return environment
+
+
+@cache
+def cupti_elsewhere() -> str | None:
+    """libcupti.so.13 where neither the loader nor the library looks for it: beside another nvcc
+    than the one in /usr/local/cuda, or among Python's packages."""
+    usual = ("/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64")
+    known = subprocess.run(["/bin/sh", "-c", "PATH=$PATH:/sbin ldconfig -p"], capture_output=True, text=True)
+    if "libcupti.so.13" in known.stdout or any(Path(folder, CUPTI).exists() for folder in usual):
+        return None
+    nvcc = shutil.which("nvcc")
+    toolkit = Path(nvcc).resolve().parents[1] if nvcc else Path("/usr/local/cuda")
+    packages = [Path(entry) / "nvidia" for entry in sys.path if entry.endswith("-packages")]
+    patterns = [
+        (toolkit, "extras/CUPTI/lib64"), (toolkit, "targets/*/lib"),
+        (Path("/usr/local"), "cuda-*/extras/CUPTI/lib64"),
+        *((folder, "*/lib") for folder in packages),
+    ]
+    found = (path for root, pattern in patterns for path in root.glob(f"{pattern}/{CUPTI}"))
+    return next((str(path) for path in found), None)
 
 
 @dataclass
@@ -113,10 +149,11 @@ class Run:
             self.process.kill()
         self.process.wait()
 
-    def list_for(self, functions: str) -> None:
-        """Lists the process, as the extension does it: in one rename."""
+    def list_for(self, functions: str, pids: list[int] | None = None) -> None:
+        """Lists the process, or others, as the extension does it: in one rename."""
+        lines = [f"{pid}:{functions}\n" for pid in pids or [self.process.pid] if functions]
         new = self.runtime_config.with_suffix(".new")
-        new.write_text(f"{self.process.pid}:{functions}\n" if functions else "")
+        new.write_text("".join(lines))
         new.chmod(0o644)
         new.rename(self.runtime_config)
 
@@ -198,19 +235,26 @@ def as_on_the_standin(report: dict) -> dict:
 
 
 def run_listed(tools: Tools, arguments: list[str], functions: str, seconds: float = 60,
-               settle: float = 0, **options) -> tuple[dict, Published, Run]:
+               warm_up: float = 0, **options) -> tuple[dict, Published, Run]:
     """Runs the launcher, listed from before its first launch, and returns what it and we say.
 
-    What was published in the first `settle` seconds is left out: a launch shape counts as nothing
-    until its first window.
+    A launch shape counts as nothing until its first window. With `warm_up`, the launcher launches
+    for so many seconds before, and neither its report nor what is returned counts these launches.
     """
     command = [str(tools.launcher), str(tools.module), "--pause", *arguments]
+    if warm_up:
+        command[3:3] = ["--warm-up", str(warm_up)]
     with Run(tools, command, **options) as run:
         run.wait_until_ready()
         run.list_for(functions)
-        # Two polling intervals: the plan is there before the first launch.
-        time.sleep(2.2)
+        if functions:
+            time.sleep(TWO_INTERVALS)
         run.go_on()
-        time.sleep(settle)
-        early = len(run.files()) if settle else 0
+        early = 0
+        if warm_up:
+            run.wait_until_ready()
+            # What was launched is published before more is.
+            time.sleep(TWO_INTERVALS)
+            early = len(run.files())
+            run.go_on()
         return run.finish(seconds), run.published(skip_files=early), run

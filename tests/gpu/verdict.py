@@ -3,6 +3,7 @@
 import json
 import traceback
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Callable
 
 from injected import Tools
@@ -23,12 +24,21 @@ class Verdict:
     limits: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
+    def keep(self, tools: Tools) -> None:
+        """Leaves what is known so far for `gates.py`, in case this gate never ends."""
+        partial(tools, self.gate).write_text(json.dumps(asdict(self)))
+
     def decide(self, *findings: bool | None) -> None:
         """Passes when all findings hold, fails when one does not; open where one is unknown."""
         if any(finding is False for finding in findings):
             self.passes = False
         else:
             self.passes = None if None in findings or not findings else True
+
+
+def partial(tools: Tools, gate: str) -> Path:
+    """Where a gate leaves what it knows so far."""
+    return tools.work / f"{gate}.partial.json"
 
 
 def judge(gate: Callable[[Tools, Verdict], None], verdict: Verdict, tools: Tools) -> str:

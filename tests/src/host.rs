@@ -9,8 +9,13 @@ use std::thread::JoinHandle;
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 
+use crate::container::Container;
 use crate::wait::{PATIENCE, eventually};
 use crate::world::World;
+
+/// Words to put before every host program, such as `valgrind --error-exitcode=99`: a checker that
+/// takes the program's pid and exits as the program does. `tests/memory/run.sh` sets it.
+const RUN_UNDER: &str = "WARPGAUGE_TESTS_RUN_UNDER";
 
 /// A host program that is not running yet.
 #[derive(Debug)]
@@ -23,7 +28,9 @@ pub struct Host<'world> {
 impl<'world> Host<'world> {
     pub(crate) fn new(world: &'world World, arguments: &[&str]) -> Self {
         let artifacts = world.artifacts();
-        let mut words = vec![artifacts.host.clone().into_os_string()];
+        let under = std::env::var(RUN_UNDER).unwrap_or_default();
+        let mut words: Vec<OsString> = under.split_whitespace().map(OsString::from).collect();
+        words.push(artifacts.host.clone().into_os_string());
         words.extend(arguments.iter().map(OsString::from));
         let host = Self { world, words, environment: Vec::new() };
         // Intervals as short as the instrument allows.
@@ -58,6 +65,22 @@ impl<'world> Host<'world> {
         let script = format!("{command}; exec \"$0\" \"$@\"");
         let shell = ["/bin/sh", "-c", &script].map(OsString::from);
         self.words.splice(0..0, shell);
+        self
+    }
+
+    /// Runs the program as process 1 of a pid namespace of its own, in a container's control group.
+    /// [`RunningHost::pid`] is then that of its parent outside.
+    #[must_use]
+    pub fn in_container(mut self, container: &Container) -> Self {
+        let shell = ["/bin/sh", "-c", &container.script()].map(OsString::from);
+        self.words.splice(0..0, shell);
+        self
+    }
+
+    /// Starts the program through another one that becomes it, such as `unshare --mount`.
+    #[must_use]
+    pub fn through(mut self, words: &[&str]) -> Self {
+        self.words.splice(0..0, words.iter().map(OsString::from));
         self
     }
 

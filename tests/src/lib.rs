@@ -17,12 +17,14 @@
 #![forbid(unsafe_code)]
 
 pub mod artifacts;
+pub mod container;
 pub mod host;
 pub mod published;
 pub mod wait;
 pub mod world;
 
 pub use artifacts::Artifacts;
+pub use container::Container;
 pub use host::{Host, Outcome, RunningHost};
 pub use published::Published;
 pub use wait::eventually;

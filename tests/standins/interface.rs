@@ -14,11 +14,28 @@ pub(crate) const DOMAIN_RESOURCE: u32 = 3;
 /// Ours: a kernel has run. `function_params` of the event points to an [`Execution`].
 pub(crate) const DOMAIN_EXECUTION: u32 = 1000;
 
+/// Ours: memory was copied. `function_params` of the event points to a [`Transfer`].
+pub(crate) const DOMAIN_TRANSFER: u32 = 1001;
+
 /// What a kernel has done, of all its warps together.
 #[repr(C)]
 pub(crate) struct Execution {
     /// The kernel's name.
     pub(crate) name: *const c_char,
+    /// Blocks along x, y and z.
+    pub(crate) grid: [u32; 3],
+    /// Threads of a block along x, y and z.
+    pub(crate) block: [u32; 3],
+    /// Registers per thread.
+    pub(crate) registers: u32,
+    /// Shared memory that the kernel declares, bytes per block.
+    pub(crate) static_shared: u32,
+    /// Shared memory asked for at launch, bytes per block.
+    pub(crate) dynamic_shared: u32,
+    /// The ordinal of the device.
+    pub(crate) device: u32,
+    /// How long it ran, in nanoseconds.
+    pub(crate) duration: u64,
     /// Executed instructions, counted once per warp.
     pub(crate) instructions: u64,
     /// Those of them that access global memory.
@@ -29,6 +46,17 @@ pub(crate) struct Execution {
     pub(crate) branches: u64,
     /// Branches whose threads diverged.
     pub(crate) divergent: u64,
+}
+
+/// What a copy has done.
+#[repr(C)]
+pub(crate) struct Transfer {
+    /// `CUpti_ActivityMemcpyKind` (cupti_activity.h).
+    pub(crate) kind: u8,
+    /// Bytes copied.
+    pub(crate) bytes: u64,
+    /// The ordinal of the device.
+    pub(crate) device: u32,
 }
 
 /// Something that CUPTI would issue a callback for.
@@ -52,7 +80,7 @@ pub(crate) struct Event {
     pub(crate) context: *mut c_void,
     /// The context's number.
     pub(crate) context_uid: u32,
-    /// The same number before and after one call, different for any two calls.
+    /// The same number before and after one call and for what it runs, different for any two calls.
     pub(crate) correlation_id: u32,
     /// Room that the subscriber may use between the two.
     pub(crate) correlation_data: *mut u64,

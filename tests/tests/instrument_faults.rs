@@ -8,6 +8,11 @@
     reason = "a test stops at the first surprise"
 )]
 
+use std::io::Write;
+use std::path::Path;
+
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use warpgauge_tests::{Host, World};
 
 /// The arguments of every host program here.
@@ -93,6 +98,41 @@ const COUNTED: [&str; 6] = [
     "--kernel=tiled=4:128",
     "--exit-code=9",
 ];
+
+/// Names that are no addresses, constants, twice the same or within a block: none is freed wrongly.
+#[test]
+fn names_of_records_that_are_not_what_they_should_be_harm_nobody() {
+    for names in 1..=4 {
+        let world = World::new().unwrap();
+        let fault = format!("record-names={names}");
+        let host = world.host(&COUNTED).env("STANDIN_CUPTI_FAULT", &fault);
+        let host = host.env("WARPGAUGE_WINDOW_INTERVAL", "0.01");
+        let outcome = host.start_listed("0,2").unwrap().finish().unwrap();
+        assert_eq!((outcome.status.code(), outcome.errors.as_str()), (Some(9), ""), "{fault}");
+        let published = world.published_by(outcome.pid).unwrap();
+        assert_eq!(published.instructions, Some(outcome.instructions()), "{fault}");
+    }
+}
+
+#[test]
+fn records_that_are_none_or_too_many_or_garbage_are_never_published() {
+    for (fault, why) in [
+        ("no-records", "counted nothing"),
+        ("many-records", "counted nothing"),
+        ("garbage=1", "counted nothing"),
+        ("garbage=2", "cuptiSassMetricsFlushData failed with 999"),
+    ] {
+        let world = World::new().unwrap();
+        let host = world.host(&COUNTED).env("STANDIN_CUPTI_FAULT", fault);
+        let host = host.env("WARPGAUGE_WINDOW_INTERVAL", "0.01");
+        let outcome = host.start_listed("0,1,2,3").unwrap().finish().unwrap();
+        assert_eq!((outcome.status.code(), outcome.errors.as_str()), (Some(9), ""), "{fault}");
+        let published = world.published_by(outcome.pid).unwrap();
+        assert_eq!((published.instructions, published.launches), (None, outcome.launches()));
+        let log = world.log().unwrap();
+        assert_eq!(log.iter().filter(|line| line.contains(why)).count(), 1, "{fault}: {log:?}");
+    }
+}
 
 #[test]
 fn a_window_over_the_limit_is_the_last_one() {
@@ -216,6 +256,33 @@ fn settings_that_are_wrong_are_said_and_the_rest_holds() {
     let log = world.log().unwrap();
     assert!(log[0].contains("/nowhere/warpgauge.conf"), "{log:?}");
     assert!(log[1].contains("WARPGAUGE_VERBOSE"), "{log:?}");
+}
+
+/// Things that are no settings, some of which would hold up whoever opens or reads them.
+#[test]
+fn whatever_stands_in_the_place_of_the_settings_file_the_program_starts() {
+    let put: [fn(&Path); 6] = [
+        |place| mkfifo(place, Mode::S_IRWXU).unwrap(),
+        |place| std::os::unix::fs::symlink(place, place).unwrap(),
+        |place| std::fs::create_dir(place).unwrap(),
+        |place| std::fs::File::create(place).unwrap().set_len(1 << 40).unwrap(),
+        |place| std::fs::copy("/proc/self/exe", place).map(drop).unwrap(),
+        |place| {
+            let mut file = std::fs::File::create(place).unwrap();
+            file.write_all(&b"\x1b[2J\xff\x00=\n".repeat(8000)).unwrap();
+        },
+    ];
+    for put in put {
+        let world = World::new().unwrap();
+        let place = world.path("settings");
+        put(&place);
+        let pid = run_unharmed(world.host(&ARGUMENTS).env("WARPGAUGE_CONF_FILE", &place));
+        assert_eq!(world.published_by(pid).unwrap().launches, 20);
+        let log = std::fs::read(world.path("instrument.log")).unwrap();
+        assert!(log.iter().all(|byte| *byte == b'\n' || !byte.is_ascii_control()));
+        let lines = world.log().unwrap();
+        assert!((2..30).contains(&lines.len()) && lines[0].contains("settings"), "{lines:?}");
+    }
 }
 
 #[test]

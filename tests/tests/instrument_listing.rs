@@ -44,6 +44,15 @@ fn a_process_that_is_not_listed_does_not_even_load_cupti() {
     host.wait_until_ready_after_report().unwrap();
     assert!(host.has_mapped("libwarpgauge_instrument").unwrap());
     assert!(!host.has_mapped("libcupti").unwrap());
+    let alone = ["--launches=100", "--pause-before=launch"];
+    let mut alone = world.host(&alone).without("CUDA_INJECTION64_PATH").start().unwrap();
+    alone.wait_until_ready().unwrap();
+    let count = |host: &RunningHost, what: &str| {
+        std::fs::read_dir(format!("/proc/{}/{what}", host.pid())).unwrap().count()
+    };
+    assert_eq!(count(&host, "fd"), count(&alone, "fd"));
+    assert_eq!(count(&host, "task"), count(&alone, "task") + 1, "one thread is ours");
+    alone.finish().unwrap();
     host.go_on().unwrap();
     let outcome = host.finish().unwrap();
     assert!(outcome.status.success());
@@ -110,6 +119,45 @@ fn a_configuration_that_cannot_be_read_keeps_the_last_good_plan() {
     .unwrap();
     let so_far = world.published_by(pid).unwrap().files;
     wait_for_files(&world, pid, so_far + 2);
+    assert_eq!(world.cupti_log().unwrap(), ["subscribe"]);
+    host.end().unwrap();
+}
+
+/// Things that are no file: none of them holds the library up, and each is said once.
+#[test]
+fn whatever_stands_in_the_place_of_the_configuration_the_last_good_plan_holds() {
+    let world = World::new().unwrap();
+    let host = start_launching(&world);
+    let pid = host.pid();
+    world.list(&[(pid, "1")]).unwrap();
+    wait_for_files(&world, pid, 1);
+    let place = world.runtime_config();
+    type Put = fn(&std::path::Path);
+    let put: [(Put, &str); 4] = [
+        (
+            |place| nix::unistd::mkfifo(place, nix::sys::stat::Mode::S_IRWXU).unwrap(),
+            "not a regular",
+        ),
+        (|place| std::os::unix::fs::symlink(place, place).unwrap(), "Too many levels"),
+        (|place| std::fs::create_dir(place).unwrap(), "not a regular"),
+        (|place| std::fs::File::create(place).unwrap().set_len(1 << 40).unwrap(), "larger than"),
+    ];
+    std::fs::remove_file(&place).unwrap();
+    for (put, complaint) in put {
+        put(&place);
+        eventually("the thing is noticed", || {
+            let log = world.log()?;
+            Ok(log.last().is_some_and(|line| line.contains(complaint)).then_some(()))
+        })
+        .unwrap();
+        std::fs::remove_file(&place).or_else(|_| std::fs::remove_dir(&place)).unwrap();
+        eventually("the empty place is noticed", || {
+            Ok(world.log()?.last().is_some_and(|line| line.contains("No such file")).then_some(()))
+        })
+        .unwrap();
+    }
+    let so_far = world.published_by(pid).unwrap().files;
+    wait_for_files(&world, pid, so_far + 1);
     assert_eq!(world.cupti_log().unwrap(), ["subscribe"]);
     host.end().unwrap();
 }

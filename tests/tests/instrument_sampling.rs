@@ -100,6 +100,23 @@ fn functions_are_measured_in_any_combination() {
     }
 }
 
+/// A warp of the stand-in has 32 threads, whose predicates are on for every other instruction.
+#[test]
+fn instructions_are_counted_by_warp_or_by_thread_with_or_without_those_switched_off() {
+    for (warps, without_off, times) in
+        [("true", "false", 1), ("true", "true", 1), ("false", "false", 32), ("false", "true", 16)]
+    {
+        let world = World::new().unwrap();
+        let host = sampled(&world, &["--seconds=0.6", "--rate=500"])
+            .env("WARPGAUGE_COUNT_WARP_LEVEL", warps)
+            .env("WARPGAUGE_EXCLUDE_PRED_OFF", without_off);
+        let outcome = run(host, "0");
+        let published = world.published_by(outcome.pid).unwrap();
+        let what = format!("by warp {warps}, without those off {without_off}");
+        assert_eq!(published.instructions, Some(times * outcome.instructions()), "{what}");
+    }
+}
+
 #[test]
 fn metrics_that_do_not_fit_into_one_configuration_are_measured_in_turn() {
     let world = World::new().unwrap();
@@ -241,5 +258,24 @@ fn several_devices_are_measured_each_with_its_own_context() {
     assert_eq!(published.instructions, Some(outcome.instructions()));
     let of = |index: usize| health["devices"][index]["launches"].as_u64().unwrap();
     assert!(of(0) > 0 && of(1) > 0 && of(0) + of(1) <= outcome.launches());
+    let log = world.log().unwrap();
+    let by_device =
+        log.iter().find(|line| line.contains(" on device 0, ")).expect("a line of devices");
+    assert!(by_device.ends_with(" on device 1"), "{by_device}");
     assert_eq!(published.launches, outcome.launches());
+}
+
+/// A program whose round of launches is longer than the time between two surveys: every shape is the
+/// last one of some survey and comes again much later.
+#[test]
+fn hundreds_of_shapes_in_turn_are_measured_one_after_the_other() {
+    const SHAPES: u64 = 200;
+    let shapes: Vec<String> = (1..=SHAPES).map(|n| format!("--kernel=saxpy={n}:256")).collect();
+    let world = World::new().unwrap();
+    let arguments: Vec<&str> =
+        ["--seconds=10", "--rate=4000"].into_iter().chain(shapes.iter().map(|s| &**s)).collect();
+    let outcome = run(sampled(&world, &arguments), "0");
+    let published = world.published_by(outcome.pid).unwrap();
+    // Two hundred windows take two seconds at least; on a busy machine the last ones may be late.
+    assert!(error(&outcome, &published) < 0.05, "{published:?}");
 }

@@ -6,6 +6,7 @@
 //! one for longer.
 
 mod details;
+mod json;
 mod owned;
 mod state;
 

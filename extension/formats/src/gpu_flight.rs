@@ -12,6 +12,7 @@
 //! read beside it, and both can be written. `docs/formats/gpu-flight.md` tells it all.
 
 mod batch;
+mod budget;
 mod columnar;
 mod columnar_batch;
 mod columnar_session;

@@ -1,5 +1,8 @@
 //! `warpgauge check`: configuration and environment, what is wrong and how to mend it.
 
+mod containers;
+pub(super) mod process;
+
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -15,7 +18,10 @@ use super::screen::{Screen, write_json};
 use crate::config::Paths;
 use crate::config::export::Protocol;
 use crate::control::RuntimeConfig;
+use crate::forward;
+use crate::forward::dead_letters::DeadLetters;
 use crate::otlp::sender::{self, Outcome};
+use crate::otlp::settings::Finding;
 use crate::report::Exit;
 use crate::setup::{Environment, Export, Setup, SetupError};
 use crate::spool::Spool;
@@ -64,8 +70,12 @@ pub(super) fn check(
             check_folders(&setup.config.paths, &mut remarks);
             check_runtime_config(&setup, &mut remarks);
             check_processes(&setup, &mut remarks);
+            containers::check(&setup, &mut remarks);
             check_spool(&setup, &mut remarks);
             check_export(&export, offline, &mut remarks);
+            if let Some(settings) = &export.forward {
+                check_forward(settings, &setup.config.paths.state, &mut remarks);
+            }
             let found = remarks
                 .0
                 .iter()
@@ -285,5 +295,21 @@ fn check_export(export: &Export, offline: bool, remarks: &mut Remarks) {
             remarks.add(Level::Warning, "export", format!("the receiver does not answer now: {reason}; measurements wait in the spool until it does"));
         }
         Outcome::Misconfigured { reason } => remarks.add(Level::Error, "export", reason),
+    }
+}
+
+/// What a backend does with a request without a line, nobody knows; so it is not asked.
+fn check_forward(settings: &forward::settings::Settings, state: &Path, remarks: &mut Remarks) {
+    for Finding { key, problem, remedy } in settings.warnings() {
+        remarks.add(Level::Warning, key, format!("{problem}; {remedy}"));
+    }
+    let letters = DeadLetters::new(state, settings.max_dead_letter_bytes);
+    match letters.size() {
+        0 => remarks.add(Level::Good, "forward", "no dead letters"),
+        bytes => {
+            let place = letters.path();
+            let message = format!("{bytes} bytes of dead letters, the last in {}", place.display());
+            remarks.add(Level::Note, "forward", message);
+        }
     }
 }

@@ -1,23 +1,25 @@
 //! `warpgauge control`: the runtime configuration, for people.
 
+mod target;
+
 use std::io::Write;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Subcommand;
 use comfy_table::{Cell, Color};
 use serde_json::json;
 use warpgauge_wire::{Entry, Function, FunctionSet, PrimitiveId};
 
+use self::target::{NoProcess, Target};
 use super::columns::Columns;
 use super::printable::printable;
 use super::screen::{Screen, write_json};
 use crate::atomic_file::Durability;
-use crate::control::{RuntimeConfig, write_if_changed};
-use crate::groups::Process;
+use crate::control::RuntimeConfig;
 use crate::listing::Listing;
 use crate::lock::Lock;
-use crate::pass::listed_process;
+use crate::pass::{folders, listed_process};
 use crate::report::Exit;
 use crate::setup::Setup;
 
@@ -31,7 +33,7 @@ pub enum Command {
     Show,
     /// Measure one process until it ends, whatever its group
     #[command(
-        after_help = "Examples:\n  warpgauge control set 4242 0,1\n  warpgauge control set 4242 instructions,occupancy"
+        after_help = "Examples:\n  warpgauge control set 4242 0,1\n  warpgauge control set 4242 instructions,occupancy\n  warpgauge control --container 3f5a0c1b2d3e set 7 occupancy"
     )]
     Set {
         /// The process
@@ -51,25 +53,33 @@ pub enum Command {
 
 pub(super) fn control(
     setup: &Setup,
+    container: Option<&str>,
     command: &Command,
     screen: &Screen,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
+    let target = match Target::new(setup, container) {
+        Ok(target) => target,
+        Err(words) => {
+            eprintln!("warpgauge: {words}");
+            return Ok(Exit::Usage);
+        }
+    };
     match command {
-        Command::Show => show(setup, screen, out),
-        Command::Set { pid, functions } => set(setup, *pid, functions, out),
-        Command::Unset { pid } => unset(setup, *pid, out),
-        Command::Lint => lint(setup, screen, out),
+        Command::Show => show(&target, screen, out),
+        Command::Set { pid, functions } => set(setup, &target, *pid, functions, out),
+        Command::Unset { pid } => unset(setup, &target, *pid, out),
+        Command::Lint => lint(&target, screen, out),
     }
 }
 
-fn show(setup: &Setup, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<Exit> {
-    let path = &setup.config.paths.runtime_config;
-    let (config, _) = RuntimeConfig::load(path)?;
+fn show(target: &Target<'_>, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let path = target.path();
+    let (config, _) = target.load()?;
     let entries: Vec<_> = config
         .effective()
         .into_iter()
-        .map(|(entry, group)| (entry, group, Process::look_up(&setup.proc, entry.pid)))
+        .map(|(entry, group)| (entry, group, target.look_up(entry.pid)))
         .collect();
     if screen.json {
         let entries: Vec<_> = entries
@@ -81,7 +91,11 @@ fn show(setup: &Setup, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<E
                     "unknown_ids": entry.unknown.iter().map(|id| id.0).collect::<Vec<_>>(),
                     "group": group,
                     "by_hand": group.is_none(),
-                    "running": process.as_ref().ok().map(Option::is_some),
+                    "running": match process {
+                        Ok(_) => Some(true),
+                        Err(NoProcess::NotRunning) => Some(false),
+                        Err(NoProcess::Unknown(_)) => None,
+                    },
                 })
             })
             .collect();
@@ -106,9 +120,9 @@ fn show(setup: &Setup, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<E
                 None => screen.cell("a person", Color::Yellow),
             },
             match process {
-                Ok(Some(process)) => Cell::new(printable(&process.comm)),
-                Ok(None) => screen.cell("not running here", Color::Red),
-                Err(cause) => screen.cell(cause, Color::Red),
+                Ok(process) => Cell::new(printable(&process.comm)),
+                Err(NoProcess::NotRunning) => screen.cell("not running here", Color::Red),
+                Err(NoProcess::Unknown(cause)) => screen.cell(cause, Color::Red),
             },
         ]);
     }
@@ -116,7 +130,13 @@ fn show(setup: &Setup, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
-fn set(setup: &Setup, pid: u32, functions: &str, out: &mut dyn Write) -> anyhow::Result<Exit> {
+fn set(
+    setup: &Setup,
+    target: &Target<'_>,
+    pid: u32,
+    functions: &str,
+    out: &mut dyn Write,
+) -> anyhow::Result<Exit> {
     let functions = match parse_functions(functions) {
         Ok(functions) => functions,
         Err(words) => {
@@ -124,19 +144,28 @@ fn set(setup: &Setup, pid: u32, functions: &str, out: &mut dyn Write) -> anyhow:
             return Ok(Exit::Usage);
         }
     };
-    let process = match Process::look_up(&setup.proc, pid) {
-        Ok(Some(process)) => process,
-        Ok(None) => {
-            eprintln!(
-                "warpgauge: there is no process {pid}; `warpgauge groups` and ps show those that run"
+    let process = match target.look_up(pid) {
+        Ok(process) => process,
+        Err(NoProcess::NotRunning) => {
+            let place = target.folder().map_or_else(
+                || "; `warpgauge groups` and ps show those that run".to_owned(),
+                |name| format!(" in the container {name}; the pid is the one inside"),
             );
+            eprintln!("warpgauge: there is no process {pid}{place}");
             return Ok(Exit::Usage);
         }
-        Err(cause) => bail!("process {pid}: {cause}; run this as root"),
+        Err(NoProcess::Unknown(cause)) => bail!("process {pid}: {cause}; run this as root"),
     };
-    change(setup, |config, listing| {
+    if let Some(folder) = target.elsewhere(&process) {
+        let inside = process.namespace_pid;
+        eprintln!(
+            "warpgauge: process {pid} does not read this file; it is process {inside} of a container with a folder: warpgauge control --container {folder} set {inside} ..."
+        );
+        return Ok(Exit::Usage);
+    }
+    change(setup, target, |config, listing| {
         config.set(Entry { pid, functions, unknown: Vec::new() });
-        listing.join([listed_process(&process, None)]);
+        listing.join([listed_process(&process, None, target.folder())]);
     })?;
     writeln!(
         out,
@@ -147,10 +176,15 @@ fn set(setup: &Setup, pid: u32, functions: &str, out: &mut dyn Write) -> anyhow:
     Ok(Exit::Done)
 }
 
-fn unset(setup: &Setup, pid: u32, out: &mut dyn Write) -> anyhow::Result<Exit> {
+fn unset(
+    setup: &Setup,
+    target: &Target<'_>,
+    pid: u32,
+    out: &mut dyn Write,
+) -> anyhow::Result<Exit> {
     let mut removed = 0;
     let mut of_a_group = false;
-    change(setup, |config, _| {
+    change(setup, target, |config, _| {
         removed = config.unset(pid);
         of_a_group = config.own.iter().any(|(entry, _)| entry.pid == pid);
     })?;
@@ -173,25 +207,24 @@ fn unset(setup: &Setup, pid: u32, out: &mut dyn Write) -> anyhow::Result<Exit> {
 /// Changes the file under the lock that passes take, so that neither overwrites the other.
 fn change(
     setup: &Setup,
+    target: &Target<'_>,
     edit: impl FnOnce(&mut RuntimeConfig, &mut Listing),
 ) -> anyhow::Result<()> {
     let paths = &setup.config.paths;
-    std::fs::create_dir_all(&paths.state)
-        .with_context(|| format!("cannot make the state folder {}", paths.state.display()))?;
+    folders::make(&setup.config)?;
     let _lock = Lock::wait(&paths.state, PATIENCE)?;
-    let (mut config, old) = RuntimeConfig::load(&paths.runtime_config)?;
+    let (mut config, old) = target.load()?;
     let mut listing = Listing::load(&paths.state)?;
     edit(&mut config, &mut listing);
     let own: Vec<_> = config.own_lines().collect();
     let new = config.render(&own, setup.config.instrumentation_enabled);
     listing.store(&paths.state, Durability::PowerCut)?;
-    write_if_changed(&paths.runtime_config, &old, &new)?;
-    Ok(())
+    target.write(&old, &new)
 }
 
-fn lint(setup: &Setup, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<Exit> {
-    let path = &setup.config.paths.runtime_config;
-    let (config, _) = RuntimeConfig::load(path)?;
+fn lint(target: &Target<'_>, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let path = target.path();
+    let (config, _) = target.load()?;
     let mut findings: Vec<(usize, String)> = config
         .malformed
         .iter()
@@ -208,7 +241,7 @@ fn lint(setup: &Setup, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<E
                 format!("unknown function ids {} are ignored by the library", ids.join(", ")),
             ));
         }
-        if let Ok(None) = Process::look_up(&setup.proc, pid) {
+        if let Err(NoProcess::NotRunning) = target.look_up(pid) {
             findings.push((
                 line.number,
                 format!("process {pid} does not run here; the next pass drops the line"),

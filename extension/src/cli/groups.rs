@@ -7,28 +7,33 @@
 
 mod age;
 mod explanation;
+mod health;
 mod json;
 mod resolution;
 
 use std::io::{self, Write};
 
+pub use self::health::Healths;
 use crate::cli::Screen;
 use crate::groups::{Explanation, Resolution};
 
 /// Shows the groups and their processes. Commands and mapped libraries are shown where
-/// [`Resolution::read_details`] has read them.
+/// [`Resolution::read_details`] has read them, and what the library says of itself where there are
+/// `healths`.
 ///
 /// # Errors
 /// What writing to `out` says.
 pub fn render_groups(
     out: &mut dyn Write,
     resolution: &Resolution,
+    healths: &Healths,
     options: &Screen,
 ) -> io::Result<()> {
     if options.json {
-        return json::write(out, &json::resolution(resolution));
+        let now_ns = options.now_unix_nanoseconds;
+        return json::write(out, &json::resolution(resolution, healths, now_ns));
     }
-    resolution::write(out, resolution, options)
+    resolution::write(out, resolution, healths, options)
 }
 
 /// Shows what every group says of one process, condition by condition.

@@ -8,7 +8,7 @@ use super::columns::Columns;
 use super::printable::printable;
 use super::screen::{Screen, write_json};
 use crate::pass;
-use crate::report::{Exit, Report, Row};
+use crate::report::{EventReport, Exit, Forwarding, Refused, Report, Row};
 use crate::setup::{Export, Setup};
 
 pub(super) fn run(
@@ -56,6 +56,15 @@ fn write(out: &mut dyn Write, report: &Report, dry_run: bool, screen: &Screen) -
             refused.count, refused.reason, refused.example
         )?;
     }
+    if let Some(EventReport { lines, skipped, failure }) = &report.events {
+        writeln!(out, "followed   {lines} lines of event logs")?;
+        for Refused { reason, count, example } in skipped {
+            writeln!(out, "skipped    {count} x {reason}, the first: {}", printable(example))?;
+        }
+        if let Some(failure) = failure {
+            writeln!(out, "to mend    {}", printable(failure))?;
+        }
+    }
     if report.unattributed > 0 {
         writeln!(
             out,
@@ -65,6 +74,9 @@ fn write(out: &mut dyn Write, report: &Report, dry_run: bool, screen: &Screen) -
     }
     if !dry_run {
         write_delivery(out, report)?;
+        if let Some(forwarding) = &report.forwarding {
+            write_forwarding(out, forwarding)?;
+        }
     }
     writeln!(out, "took       {:.1} ms", report.duration_s * 1_000.0)
 }
@@ -93,6 +105,27 @@ fn write_delivery(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     for (what, reason) in reasons {
         if let Some(reason) = reason {
             writeln!(out, "{what}    {reason}")?;
+        }
+    }
+    Ok(())
+}
+
+fn write_forwarding(out: &mut dyn Write, forwarding: &Forwarding) -> io::Result<()> {
+    let Forwarding { lines, bytes, refused, retries, unread, waits_for, left_by, misconfigured } =
+        forwarding;
+    write!(out, "forwarded  {lines} lines of event logs, {bytes} bytes")?;
+    writeln!(out, "{}", if *retries > 0 { format!("; {retries} retries") } else { String::new() })?;
+    for (what, skipped) in [("set aside", refused), ("not read ", unread)] {
+        for Refused { reason, count, example } in skipped {
+            writeln!(out, "{what}  {count} x {reason}, the first: {}", printable(example))?;
+        }
+    }
+    if let Some(limit) = left_by {
+        writeln!(out, "left       the rest, by {limit}; the next pass goes on")?;
+    }
+    for (what, reason) in [("because", waits_for), ("to mend", misconfigured)] {
+        if let Some(reason) = reason {
+            writeln!(out, "{what}    {}", printable(reason))?;
         }
     }
     Ok(())

@@ -118,6 +118,12 @@ impl<'d, 'i> Section<'d, 'i> {
         checked.map_err(|message| self.document.note(Some(line), path, message)).ok()
     }
 
+    /// Whether a key is there and nobody has taken it yet.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
     /// The table of a key; an absent one reads as empty.
     pub fn section(&mut self, key: &'static str) -> Section<'d, 'i> {
         let path = self.path_of(key);

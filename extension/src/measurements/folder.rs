@@ -7,7 +7,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -137,6 +137,21 @@ impl Folder {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let fd = nix::fcntl::open(path, flags, Mode::empty())?;
         Ok(Self { fd, path: path.to_owned() })
+    }
+
+    /// A folder that is open already; `path` is where it is, for messages.
+    #[must_use]
+    pub fn at(fd: OwnedFd, path: PathBuf) -> Self {
+        Self { fd, path }
+    }
+
+    /// Opens a folder inside another one, through no link; `path` is where it is, for messages.
+    ///
+    /// # Errors
+    /// Whatever the system says; `ENOTDIR` or `ELOOP` where something else has the name.
+    pub fn open_in(parent: impl AsFd, name: &str, path: PathBuf) -> nix::Result<Self> {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        Ok(Self { fd: openat(parent, name, flags, Mode::empty())?, path })
     }
 
     /// Where it is, for messages.

@@ -5,9 +5,12 @@
 //! ```text
 //! <inode> <size> <modified ns> <name>\n        a counted file; its name is printable ASCII
 //! <name>\0                                     a refused entry; its name is any bytes but NUL
+//! /<folder>\n, /<folder>\0                     what follows lies in this container folder
 //! ```
+//!
+//! What comes before the first folder lies in the top one. No entry has a `/` in its name.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,6 +21,12 @@ const BATCH: usize = 128;
 
 /// Bytes of a line, for nothing but how much memory to ask for at once.
 const TYPICAL_LINE_BYTES: usize = 80;
+
+/// Entries by the folder that they lie in: `None` is the top one, else the container folder's name.
+pub type ByFolder<T> = BTreeMap<Option<String>, Vec<T>>;
+
+/// What still stands, by folder in the same way.
+pub type StillThereByFolder = BTreeMap<Option<String>, StillThere>;
 
 /// A file that was counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,24 +48,63 @@ impl Counted {
     }
 }
 
-/// The manifest as text.
+/// The manifest as text. The folders may come in any order, also more than once.
 #[must_use]
-pub fn render<'f>(files: impl IntoIterator<Item = &'f Counted>) -> Vec<u8> {
-    let files = files.into_iter();
-    let mut out = Vec::with_capacity(files.size_hint().0 * TYPICAL_LINE_BYTES);
-    for Counted { name, inode, size, modified_ns } in files {
-        // Writing to memory does not fail.
-        let _ = write!(out, "{inode} {size} {modified_ns} ");
-        out.extend_from_slice(name);
-        out.push(b'\n');
+pub fn render<'f, Files>(folders: impl IntoIterator<Item = (&'f Option<String>, Files)>) -> Vec<u8>
+where
+    Files: IntoIterator<Item = &'f Counted>,
+{
+    let mut out = Vec::new();
+    for (folder, files) in top_first(folders) {
+        section(&mut out, folder, b'\n');
+        let files = files.into_iter();
+        out.reserve(files.size_hint().0 * TYPICAL_LINE_BYTES);
+        for Counted { name, inode, size, modified_ns } in files {
+            // Writing to memory does not fail.
+            let _ = write!(out, "{inode} {size} {modified_ns} ");
+            out.extend_from_slice(name);
+            out.push(b'\n');
+        }
     }
     out
 }
 
 /// Reads a manifest. Lines that do not fit are left out: they cannot have been written here.
 #[must_use]
-pub fn parse(text: &[u8]) -> Vec<Counted> {
-    text.split(|&byte| byte == b'\n').filter_map(parse_line).collect()
+pub fn parse(text: &[u8]) -> ByFolder<Counted> {
+    parse_sections(text, b'\n', parse_line)
+}
+
+/// What lies in the top folder comes first, since nothing leads back to it.
+fn top_first<'f, T>(
+    folders: impl IntoIterator<Item = (&'f Option<String>, T)>,
+) -> Vec<(&'f Option<String>, T)> {
+    let mut folders: Vec<_> = folders.into_iter().collect();
+    folders.sort_by_key(|(folder, _)| *folder);
+    folders
+}
+
+fn section(out: &mut Vec<u8>, folder: &Option<String>, end: u8) {
+    if let Some(folder) = folder {
+        out.push(b'/');
+        out.extend_from_slice(folder.as_bytes());
+        out.push(end);
+    }
+}
+
+fn parse_sections<T>(text: &[u8], end: u8, entry: impl Fn(&[u8]) -> Option<T>) -> ByFolder<T> {
+    let mut folders = ByFolder::new();
+    // `None` while nobody can tell which folder is meant.
+    let mut current = Some(None);
+    for part in text.split(|&byte| byte == end) {
+        if let Some(folder) = part.strip_prefix(b"/") {
+            let name = std::str::from_utf8(folder).ok().filter(|name| is_entry(name.as_bytes()));
+            current = name.map(|name| Some(name.to_owned()));
+        } else if let (Some(folder), Some(entry)) = (&current, entry(part)) {
+            folders.entry(folder.clone()).or_default().push(entry);
+        }
+    }
+    folders
 }
 
 fn parse_line(line: &[u8]) -> Option<Counted> {
@@ -67,17 +115,26 @@ fn parse_line(line: &[u8]) -> Option<Counted> {
     Some(Counted { name: name.into(), inode, size, modified_ns })
 }
 
-/// The names of refused entries.
+/// The names of refused entries, by folder as in [`render`].
 #[must_use]
-pub fn render_refused(names: &[Box<[u8]>]) -> Vec<u8> {
-    names.iter().flat_map(|name| name.iter().copied().chain([0])).collect()
+pub fn render_refused<'f>(
+    folders: impl IntoIterator<Item = (&'f Option<String>, &'f Vec<Box<[u8]>>)>,
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (folder, names) in top_first(folders) {
+        section(&mut out, folder, 0);
+        for name in names {
+            out.extend_from_slice(name);
+            out.push(0);
+        }
+    }
+    out
 }
 
 /// Reads the names of refused entries. What cannot be the name of an entry of a folder is left out.
 #[must_use]
-pub fn parse_refused(text: &[u8]) -> Vec<Box<[u8]>> {
-    let names = text.split(|&byte| byte == 0).filter(|name| is_entry(name));
-    names.map(Into::into).collect()
+pub fn parse_refused(text: &[u8]) -> ByFolder<Box<[u8]>> {
+    parse_sections(text, 0, |name| is_entry(name).then(|| name.into()))
 }
 
 /// Whether a name stays inside the folder.
@@ -158,23 +215,42 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn a_folder_that_cannot_be_is_left_out_with_all_that_lies_in_it() {
+        let text = b"1 2 3 1-1-1\n/..\n1 2 3 2-2-2\n/a/b\n1 2 3 3-3-3\n/c\n1 2 3 4-4-4\n";
+        let found: Vec<_> =
+            parse(text).into_iter().map(|(folder, files)| (folder, files.len())).collect();
+        assert_eq!(found, [(None, 1), (Some("c".to_owned()), 1)]);
+    }
+
     proptest! {
         #[test]
         fn what_is_written_reads_back(inode: u64, size: u64, modified_ns: u64, name in "[1-9][!-.0-~]{0,40}") {
             let files = vec![Counted { name: name.into_bytes().into(), inode, size, modified_ns }; 2];
-            prop_assert_eq!(parse(&render(files.iter())), files);
+            for folders in [
+                ByFolder::from([(None, files.clone())]),
+                ByFolder::from([(Some("a".to_owned()), files.clone())]),
+                ByFolder::from([(None, files.clone()), (Some("a".into()), files.clone()), (Some("b".into()), files)]),
+            ] {
+                prop_assert_eq!(parse(&render(&folders)), folders);
+            }
         }
 
         #[test]
         fn refused_names_read_back(names in proptest::collection::vec("[^/\0]{3,20}", 0..5)) {
             let names: Vec<Box<[u8]>> = names.into_iter().map(|name| name.into_bytes().into()).collect();
-            prop_assert_eq!(parse_refused(&render_refused(&names)), names);
+            let mut folders = ByFolder::from([(None, names.clone()), (Some("a\n".into()), names)]);
+            folders.retain(|_, names| !names.is_empty());
+            prop_assert_eq!(parse_refused(&render_refused(&folders)), folders);
         }
 
         #[test]
         fn no_text_panics_and_no_name_leaves_the_folder(text: Vec<u8>) {
-            prop_assert!(parse(&text).iter().all(|file| is_entry(&file.name)));
-            prop_assert!(parse_refused(&text).iter().all(|name| is_entry(name)));
+            let is_inside = |folder: &Option<String>| folder.as_ref().is_none_or(|name| is_entry(name.as_bytes()));
+            let (counted, refused) = (parse(&text), parse_refused(&text));
+            prop_assert!(counted.values().flatten().all(|file| is_entry(&file.name)));
+            prop_assert!(refused.values().flatten().all(|name| is_entry(name)));
+            prop_assert!(counted.keys().chain(refused.keys()).all(is_inside));
         }
     }
 

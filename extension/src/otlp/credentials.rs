@@ -116,7 +116,7 @@ pub struct Headers(Vec<(HeaderName, Secret)>);
 
 impl Headers {
     /// Adds a header; one of the same name gives way.
-    pub(super) fn set(&mut self, name: HeaderName, value: Secret) {
+    pub(crate) fn set(&mut self, name: HeaderName, value: Secret) {
         self.0.retain(|(known, _)| *known != name);
         self.0.push((name, value));
     }
@@ -134,7 +134,7 @@ impl Headers {
 
     /// Names and values ready to send, the values marked as sensitive: HTTP libraries neither log
     /// them nor keep them in a compression table.
-    pub(super) fn to_send(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+    pub(crate) fn to_send(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
         self.0.iter().filter_map(|(name, value)| {
             let mut value = HeaderValue::from_str(value.expose()).ok()?;
             value.set_sensitive(true);
@@ -144,7 +144,7 @@ impl Headers {
 
     /// Blots the values out of `text`, should a receiver echo one. A value of the form
     /// `Bearer <token>` is recognised by its token alone as well.
-    pub(super) fn redact(&self, text: &str) -> String {
+    pub(crate) fn redact(&self, text: &str) -> String {
         let secrets = self.0.iter().flat_map(|(_, value)| {
             let whole = value.expose();
             [Some(whole), whole.rsplit_once(' ').map(|(_, token)| token)].into_iter().flatten()

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const HTTP_2_GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\n";
 
 /// What a person has to mend, if the other side says so before `deadline`.
-pub(super) fn diagnose(
+pub(crate) fn diagnose(
     endpoint: &Endpoint,
     protocol: Protocol,
     tls: &Tls,

@@ -14,8 +14,8 @@
 //! All of this becomes unnecessary once the exporter offers a call that takes an encoded (or
 //! proto) `ExportMetricsServiceRequest` and returns status, headers and response message.
 
-mod answer;
-mod post;
+pub(crate) mod answer;
+pub(crate) mod post;
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,6 +38,9 @@ use super::sender::{OpenError, Outcome};
 use super::settings::Settings;
 use crate::config::export::Compression;
 
+/// What OTLP/HTTP answers in.
+const ACCEPT: &str = "application/x-protobuf";
+
 /// The exporter, and the client that it believes to send its data with.
 pub(super) struct HttpTransport {
     exporter: MetricExporter,
@@ -49,7 +52,7 @@ pub(super) struct HttpTransport {
 impl HttpTransport {
     pub(super) fn new(endpoint: &Endpoint, settings: &Settings) -> Result<Self, OpenError> {
         let client = Arc::new(PayloadClient {
-            poster: Poster::new(endpoint, &settings.tls),
+            poster: Poster::new(endpoint, &settings.tls, ACCEPT),
             headers: settings.headers.to_send().collect(),
             compression: settings.compression,
             due: Mutex::default(),
@@ -145,7 +148,7 @@ impl HttpClient for PayloadClient {
 /// At the quickest level, for the cores belong to the programs that are measured: on a request of
 /// many processes the usual level takes six times as long and leaves an eighth less
 /// (`cargo bench -p warpgauge --bench export`).
-fn gzip(body: &[u8]) -> std::io::Result<Vec<u8>> {
+pub(crate) fn gzip(body: &[u8]) -> std::io::Result<Vec<u8>> {
     let buffer = Vec::with_capacity(body.len() / 8);
     let mut encoder: GzEncoder<Vec<u8>> =
         GzBuilder::new().mtime(0).operating_system(255).write(buffer, flate2::Compression::fast());
@@ -172,7 +175,7 @@ mod tests {
             Endpoint::http("http://127.0.0.1:1", crate::otlp::endpoint::UrlPath::Base).unwrap();
         let ours = HeaderValue::from_static("ours");
         let client = PayloadClient {
-            poster: Poster::new(&endpoint, &Tls::default()),
+            poster: Poster::new(&endpoint, &Tls::default(), ACCEPT),
             headers: vec![(HeaderName::from_static("api-key"), ours)],
             compression,
             due: Mutex::default(),

@@ -160,7 +160,7 @@ fn distribution_of(
     Some(described(metric, data))
 }
 
-fn described(metric: Metric, data: Data) -> OtlpMetric {
+pub(super) fn described(metric: Metric, data: Data) -> OtlpMetric {
     OtlpMetric {
         name: metric.name.to_owned(),
         description: metric.description.to_owned(),

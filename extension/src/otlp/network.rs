@@ -25,7 +25,7 @@ pub(super) trait Transport {
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// Nobody there, nothing said in time, or a connection that broke.
     Unanswered(String),
     /// The cause is known, and a person has to mend it.
@@ -119,7 +119,7 @@ pub(super) fn acknowledgement(response: ExportMetricsServiceResponse) -> Outcome
 }
 
 /// A receiver's words on one line, bounded, and harmless to a terminal.
-pub(super) fn quote(words: &[u8]) -> String {
+pub(crate) fn quote(words: &[u8]) -> String {
     let bounded = words.get(..LONGEST_QUOTE).unwrap_or(words);
     let text = String::from_utf8_lossy(bounded);
     let visible = text.split(|c: char| c.is_whitespace() || c.is_control());

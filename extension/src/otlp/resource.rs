@@ -7,6 +7,7 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value::Valu
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use uuid::Uuid;
 
+use crate::event_metrics::EventSource;
 use crate::listing::ListedProcess;
 
 /// Marks the resource of a group's roll-up: its numbers are those of its processes again, so a
@@ -15,6 +16,12 @@ pub const ROLL_UP: &str = "warpgauge.roll_up";
 
 /// The group that a process was found in.
 pub const GROUP: &str = "warpgauge.group";
+
+/// Marks a resource of which event logs tell, not the library.
+pub const SOURCE: &str = "warpgauge.source";
+
+/// What a program that writes an event log calls itself.
+pub const APP: &str = "warpgauge.app";
 
 /// The namespace that the conventions prescribe for derived `service.instance.id`s.
 const INSTANCE_NAMESPACE: Uuid = Uuid::from_u128(0x4d63_009a_8d0f_11ee_aad7_4c79_6ed8_e320);
@@ -49,6 +56,7 @@ impl Host {
             text("process.creation.time", iso_8601(process.created_ns)),
         ];
         attributes.extend(process.container_id.clone().map(|id| text("container.id", id)));
+        attributes.extend(process.pod_uid.clone().map(|uid| text("k8s.pod.uid", uid)));
         attributes.extend(process.group.clone().map(|group| text(GROUP, group)));
         self.resource(attributes)
     }
@@ -62,6 +70,28 @@ impl Host {
             text(GROUP, group.to_owned()),
             text(ROLL_UP, "group".to_owned()),
         ])
+    }
+
+    /// The resource of what an event log says of one process or session. It is not the process's own:
+    /// a log counts pids as its own namespace does, and may be read when the process is long gone.
+    #[must_use]
+    pub fn event_source(&self, source: &EventSource) -> Resource {
+        let EventSource { group, pid, app, session } = source;
+        let name = group.clone().or_else(|| app.clone());
+        let identity = format!("{}/events/{group:?}/{pid:?}/{app:?}/{session:?}", self.name);
+        let mut attributes = vec![
+            text("service.name", name.unwrap_or_else(|| "unknown_service".to_owned())),
+            text("service.instance.id", instance_id(&identity)),
+            text(SOURCE, "events".to_owned()),
+        ];
+        attributes.extend(pid.map(|pid| KeyValue {
+            value: Some(AnyValue { value: Some(Value::IntValue(pid)) }),
+            ..key("process.pid")
+        }));
+        attributes.extend(app.clone().map(|app| text(APP, app)));
+        attributes.extend(session.clone().map(|session| text("session.id", session)));
+        attributes.extend(group.clone().map(|group| text(GROUP, group)));
+        self.resource(attributes)
     }
 
     /// The resource of the extension itself.
@@ -138,6 +168,8 @@ mod tests {
             executable: "python3".into(),
             service_name: None,
             container_id: None,
+            pod_uid: None,
+            folder: None,
             gone_since_ns: None,
         }
     }
@@ -167,6 +199,15 @@ mod tests {
         assert_eq!(value(&resource, "host.name").unwrap(), "n");
         assert_eq!(value(&resource, "k").unwrap(), "v");
         assert_eq!(value(&resource, GROUP).unwrap(), "trainer");
+    }
+
+    #[test]
+    fn a_process_in_a_pod_names_container_and_pod() {
+        let (container_id, pod_uid) = (Some("3f5a".to_owned()), Some("11d2".to_owned()));
+        let resource = host(&[]).process(&ListedProcess { container_id, pod_uid, ..process(1) });
+        assert_eq!(value(&resource, "container.id").unwrap(), "3f5a");
+        assert_eq!(value(&resource, "k8s.pod.uid").unwrap(), "11d2");
+        assert_eq!(value(&host(&[]).process(&process(1)), "k8s.pod.uid"), None);
     }
 
     #[test]

@@ -6,16 +6,18 @@
 //! reported at once, and only what the destination uses is looked at: a token file that is absent
 //! is no fault while the destination is a file.
 
+pub mod credential_files;
 mod environment;
 mod headers;
 mod warnings;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use self::credential_files::{Findings, PemFiles};
 use self::environment::Environment;
-use super::credentials::{self, CredentialFile, Headers, Secret};
+use super::credentials::Headers;
 use super::endpoint::{Endpoint, UrlPath};
 use super::tls::Tls;
 use crate::config::export::{Compression, Export, Protocol, Temporality};
@@ -97,15 +99,15 @@ impl Settings {
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Vec<Finding>> {
         let environment = Environment::new(environment);
-        let mut resolver = Resolver { export, environment, faults: vec![], warnings: vec![] };
+        let mut resolver = Resolver { export, environment, findings: Findings::default() };
         let settings = resolver.settings();
         match settings {
-            Some(mut settings) if resolver.faults.is_empty() => {
-                settings.warnings.append(&mut resolver.warnings);
+            Some(mut settings) if resolver.findings.faults.is_empty() => {
+                settings.warnings.append(&mut resolver.findings.warnings);
                 settings.warnings.extend(warnings::of(&settings));
                 Ok(settings)
             }
-            _ => Err(resolver.faults),
+            _ => Err(resolver.findings.faults),
         }
     }
 
@@ -131,8 +133,7 @@ impl Settings {
 struct Resolver<'a> {
     export: &'a Export,
     environment: Environment<'a>,
-    faults: Vec<Finding>,
-    warnings: Vec<Finding>,
+    findings: Findings,
 }
 
 impl Resolver<'_> {
@@ -318,86 +319,31 @@ impl Resolver<'_> {
     }
 
     fn tls(&mut self) -> Tls {
-        let export = self.export;
-        let mut tls = Tls::default();
-        let authorities = self.pem("export.ca_file", export.ca_file.as_deref(), "CERTIFICATE");
-        if let Some((key, pem)) = authorities.and_then(|(key, pem)| Some((key, pem?)))
-            && let Err(error) = tls.trust(pem.expose())
-        {
-            self.fault(&key, error.to_string(), error.remedy());
-        }
-        let certificate = self.pem(
-            "export.client_certificate_file",
-            export.client_certificate_file.as_deref(),
-            "CLIENT_CERTIFICATE",
-        );
-        let private_key =
-            self.pem("export.client_key_file", export.client_key_file.as_deref(), "CLIENT_KEY");
-        match (certificate, private_key) {
-            (Some((key, certificate)), Some((_, private_key))) => {
-                if let (Some(certificate), Some(private_key)) = (certificate, private_key)
-                    && let Err(error) = tls.identify(certificate.expose(), private_key)
-                {
-                    self.fault(&key, error.to_string(), error.remedy());
-                }
-            }
-            (Some((key, _)), None) => self.fault(
-                &key,
-                "a client certificate without its private key",
-                "give `export.client_key_file` as well",
+        let named = PemFiles {
+            authorities: self.pem("export.ca_file", &self.export.ca_file, "CERTIFICATE"),
+            certificate: self.pem(
+                "export.client_certificate_file",
+                &self.export.client_certificate_file,
+                "CLIENT_CERTIFICATE",
             ),
-            (None, Some((key, _))) => self.fault(
-                &key,
-                "a private key without its certificate",
-                "give `export.client_certificate_file` as well",
+            private_key: self.pem(
+                "export.client_key_file",
+                &self.export.client_key_file,
+                "CLIENT_KEY",
             ),
-            (None, None) => {}
-        }
-        tls
-    }
-
-    /// A PEM file, if one is named: where it is named, and its content unless there was a fault.
-    fn pem(
-        &mut self,
-        key: &str,
-        file: Option<&Path>,
-        variable: &str,
-    ) -> Option<(String, Option<Secret>)> {
-        let (key, path) = match file {
-            Some(path) => (key.to_owned(), path.to_owned()),
-            None => self.environment.find(variable).map(|(name, path)| (name, path.into()))?,
         };
-        // Certificates are public; only a key is worth a warning when others can read it.
-        let is_private = variable == "CLIENT_KEY";
-        let content = self.credential(&key, &path, is_private);
-        Some((key, content))
+        self.findings.tls("export", named)
     }
 
-    fn credential(&mut self, key: &str, path: &Path, is_private: bool) -> Option<Secret> {
-        match credentials::read(path) {
-            Ok(CredentialFile { secret, readable_by_others }) => {
-                if is_private && readable_by_others {
-                    self.warnings.push(Finding {
-                        key: key.to_owned(),
-                        problem: format!("{} can be read by group or others", path.display()),
-                        remedy: format!("run `chmod go= {}`", path.display()),
-                    });
-                }
-                Some(secret)
-            }
-            Err(error) => {
-                let remedy = "name a readable text file with its full path";
-                self.fault(key, error.to_string(), remedy);
-                None
-            }
+    /// Where a PEM file is named, and its path.
+    fn pem(&self, key: &str, file: &Option<PathBuf>, variable: &str) -> Option<(String, PathBuf)> {
+        match file {
+            Some(path) => Some((key.to_owned(), path.clone())),
+            None => self.environment.find(variable).map(|(name, path)| (name, path.into())),
         }
     }
 
     fn fault(&mut self, key: &str, problem: impl Into<String>, remedy: impl Into<String>) {
-        self.faults.push(Finding {
-            key: key.to_owned(),
-            problem: problem.into(),
-            remedy: remedy.into(),
-        });
+        self.findings.fault(key, problem, remedy);
     }
 }

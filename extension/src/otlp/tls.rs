@@ -157,7 +157,7 @@ fn certificate_cause(error: &CertificateError) -> String {
     match error {
         // A signature is bad, too, where another authority bears the same name.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "nobody whom export.ca_file (or, without it, the built-in list) trusts has signed \
+            "nobody whom ca_file (or, without it, the built-in list) trusts has signed \
              the receiver's certificate"
                 .into()
         }
@@ -179,8 +179,8 @@ fn alert_cause(alert: AlertDescription) -> Option<String> {
     use AlertDescription as A;
     let cause = match alert {
         A::CertificateRequired => {
-            "the receiver demands a client certificate; set export.client_certificate_file and \
-             export.client_key_file"
+            "the receiver demands a client certificate; set client_certificate_file and \
+             client_key_file"
         }
         A::BadCertificate
         | A::UnsupportedCertificate

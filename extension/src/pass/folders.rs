@@ -8,7 +8,8 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::config::Paths;
+use crate::config::{Config, Paths};
+use crate::follow::Follower;
 
 /// Spool and totals are nobody else's business.
 const PRIVATE: u32 = 0o700;
@@ -19,13 +20,17 @@ const EVERYBODYS: u32 = 0o1777;
 /// Every monitored user passes through here and reads the runtime configuration.
 const REACHABLE: u32 = 0o755;
 
-/// Makes them.
-pub(super) fn make(paths: &Paths) -> anyhow::Result<()> {
-    let Paths { runtime_config, measurements, state, .. } = paths;
+/// Makes them, each with its mode; those that are there stay as they are.
+///
+/// # Errors
+/// The first folder that cannot be made.
+pub fn make(config: &Config) -> anyhow::Result<()> {
+    let Paths { runtime_config, measurements, state, .. } = &config.paths;
     let of_runtime_config = runtime_config.parent().unwrap_or(Path::new("/"));
-    for (folder, mode) in
-        [(of_runtime_config, REACHABLE), (measurements, EVERYBODYS), (state, PRIVATE)]
-    {
+    let follows = !config.events.is_empty() || config.forward.backend_url.is_some();
+    let cursors = follows.then(|| Follower::cursor_folder(state));
+    let needed = [(of_runtime_config, REACHABLE), (measurements, EVERYBODYS), (state, PRIVATE)];
+    for (folder, mode) in needed.into_iter().chain(cursors.as_deref().map(|at| (at, PRIVATE))) {
         make_folder(folder, mode)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
@@ -80,16 +85,20 @@ mod tests {
         let paths = Paths {
             runtime_config: base.join("runtime.conf"),
             measurements: base.join("measurements"),
+            containers: base.join("containers"),
             state: base.join("private/state"),
             proc: "/proc".into(),
         };
-        make(&paths).unwrap();
-        make(&paths).unwrap();
+        let (mut config, _) = Config::parse("[forward]\nbackend_url = \"http://127.0.0.1:1\"\n");
+        config.paths = paths.clone();
+        make(&config).unwrap();
+        make(&config).unwrap();
         assert_eq!(mode_of(&root.path().join("lib")), 0o755);
         assert_eq!(mode_of(&base), 0o755);
         assert_eq!(mode_of(&base.join("private")), 0o755);
         assert_eq!(mode_of(&paths.measurements), 0o1777);
         assert_eq!(mode_of(&paths.state), 0o700);
+        assert_eq!(mode_of(&paths.state.join("cursors")), 0o700);
     }
 
     #[test]

@@ -70,6 +70,12 @@ impl MapsScan {
 
 /// The last part of the path of a line, or `None` where nothing or no file is mapped.
 fn file_name(line: &[u8]) -> Option<&[u8]> {
+    file(line).map(|(path, _)| last_part(path))
+}
+
+/// The path of a line and whether that file has been removed or replaced since; `None` where
+/// nothing or no file is mapped.
+fn file(line: &[u8]) -> Option<(&[u8], bool)> {
     let mut rest = line;
     for _ in 0..5 {
         let end = rest.iter().position(|&byte| byte == b' ')?;
@@ -79,8 +85,54 @@ fn file_name(line: &[u8]) -> Option<&[u8]> {
     if rest.first() != Some(&b'/') {
         return None;
     }
-    let path = rest.strip_suffix(b" (deleted)").unwrap_or(rest);
-    path.rsplit(|&byte| byte == b'/').next()
+    Some(match rest.strip_suffix(b" (deleted)") {
+        Some(path) => (path, true),
+        None => (rest, false),
+    })
+}
+
+fn last_part(path: &[u8]) -> &[u8] {
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
+}
+
+/// A file that a process has mapped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MappedFile {
+    /// Its path as the process's own root has it.
+    pub path: String,
+    /// Whether the file has been removed or replaced since.
+    pub deleted: bool,
+}
+
+impl MappedFile {
+    /// The last part of its path.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Whether it is a library, in any version: `libcuda.so.1` is `libcuda.so`.
+    #[must_use]
+    pub fn is_version_of(&self, library: &str) -> bool {
+        is_version_of(self.name().as_bytes(), library.as_bytes())
+    }
+}
+
+/// The shared libraries of a whole `maps`, each once, in the order of their addresses.
+pub(super) fn libraries(text: &[u8]) -> Vec<MappedFile> {
+    let mut found: Vec<MappedFile> = Vec::new();
+    for line in text.split(|&byte| byte == b'\n') {
+        let Some((path, deleted)) = file(line) else { continue };
+        if !last_part(path).windows(3).any(|part| part == b".so") {
+            continue;
+        }
+        let file = MappedFile { path: String::from_utf8_lossy(path).into_owned(), deleted };
+        // The segments of one library follow each other.
+        if found.last() != Some(&file) && !found.contains(&file) {
+            found.push(file);
+        }
+    }
+    found
 }
 
 /// Whether `name` is `library`, or `library` followed by a version as in `libcuda.so.1`.
@@ -133,6 +185,23 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
     }
 
     #[test]
+    fn libraries_are_named_once_with_what_became_of_their_files() {
+        let text = format!("{OTHERS}{DRIVER}{DRIVER}{MODULE}");
+        let found = libraries(text.as_bytes());
+        let names: Vec<_> = found.iter().map(|file| (file.name(), file.deleted)).collect();
+        let expected = [
+            ("libcudart.so.12", false),
+            ("libcuda.sources", false),
+            ("mylibcuda.so.1", false),
+            ("libcuda.so.550.54.15", false),
+            ("libwarpgauge_instrument.so", true),
+        ];
+        // `libcuda.sources` has `.so` in its name and is told apart by its version.
+        assert_eq!(names, expected);
+        assert!(found[3].is_version_of("libcuda.so") && !found[1].is_version_of("libcuda.so"));
+    }
+
+    #[test]
     fn a_last_line_without_a_newline_counts() {
         let found = scan(DRIVER.trim_end().as_bytes(), 10);
         assert_eq!(found, Mapped { cuda_driver: true, module: false });
@@ -151,6 +220,7 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
         #[test]
         fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..600), piece in 1usize..64) {
             let _ = scan(&bytes, piece);
+            let _ = libraries(&bytes);
         }
 
         #[test]

@@ -2,13 +2,15 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
 
+use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
-use nix::sys::stat::{Mode, fstatat};
+use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, open, openat, openat2, readlinkat};
+use nix::sys::stat::{Mode, fstat, fstatat, stat};
 
-use super::maps::MapsScan;
-use super::{Mapped, ProcFile, Unread, bounded_read};
+use super::maps::{self, MapsScan};
+use super::{Mapped, MappedFile, ProcFile, Unread, bounded_read};
 
 /// `/proc/<pid>`, held open. Once its process has ended every question is answered by
 /// [`Unread::Vanished`], even when another process has the pid by then.
@@ -88,6 +90,62 @@ impl ProcessDir {
         Ok(scan.finish())
     }
 
+    /// Every shared library that it has mapped, each once.
+    ///
+    /// # Errors
+    /// [`Unread`] says why there is no answer.
+    pub fn libraries(&self) -> Result<Vec<MappedFile>, Unread> {
+        let mut text = Vec::new();
+        self.read(ProcFile::Maps, &mut text)?;
+        Ok(maps::libraries(&text))
+    }
+
+    /// Whether one of its open files has a path that begins like this; the first 65,536 of them
+    /// are looked at.
+    ///
+    /// # Errors
+    /// [`Unread`] says why there is no answer.
+    pub fn has_open(&self, prefix: &[u8]) -> Result<bool, Unread> {
+        const MOST: usize = 1 << 16;
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let mut folder = Dir::openat(&self.dir, "fd", flags, Mode::empty())
+            .map_err(|errno| self.or_vanished(errno.into()))?;
+        let names: Vec<_> = folder
+            .iter()
+            .take(MOST)
+            .filter_map(Result::ok)
+            .map(|entry| entry.file_name().to_owned())
+            .collect();
+        Ok(names.iter().any(|name| {
+            // What is no link, or is closed by now, is no open file.
+            readlinkat(&folder, name.as_c_str())
+                .is_ok_and(|target| target.as_encoded_bytes().starts_with(prefix))
+        }))
+    }
+
+    /// Opens a path as the process itself would find it: from its root, through no link that leads
+    /// out of it. Nothing is waited for, and no terminal becomes ours. A kernel before 5.6 can do
+    /// so only where the process has our own root.
+    ///
+    /// # Errors
+    /// What the system says; `ENOENT` where the process has no such file.
+    pub fn open_inside(&self, path: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
+        let as_folder = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let root = openat(&self.dir, "root", as_folder, Mode::empty())?;
+        // `openat2` takes no flag that means nothing, as these do with O_PATH.
+        let flags = match flags.contains(OFlag::O_PATH) {
+            true => flags | OFlag::O_CLOEXEC,
+            false => flags | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY,
+        };
+        let how = OpenHow::new()
+            .flags(flags)
+            .resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS);
+        match openat2(&root, path, how) {
+            Err(Errno::ENOSYS) if is_our_root(&root)? => open(path, flags, Mode::empty()),
+            outcome => outcome,
+        }
+    }
+
     fn open_file(&self, file: ProcFile) -> Result<OwnedFd, Unread> {
         let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
         Ok(openat(&self.dir, file.name(), flags, Mode::empty())?)
@@ -103,6 +161,11 @@ impl ProcessDir {
         let found = fstatat(&self.dir, ProcFile::Stat.name(), AtFlags::AT_SYMLINK_NOFOLLOW);
         found.is_err_and(|errno| Unread::from(errno) == Unread::Vanished)
     }
+}
+
+fn is_our_root(root: &OwnedFd) -> nix::Result<bool> {
+    let (theirs, ours) = (fstat(root)?, stat("/")?);
+    Ok((theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino))
 }
 
 impl AsFd for ProcessDir {

@@ -98,7 +98,7 @@ mod tests {
                 chunks: &[Chunk { request: vec![0], points: 1 }],
                 counted: b"",
                 refused: b"",
-                after: b"{}",
+                after: &[],
                 durability: Durability::ProcessDeath,
             };
             spool.commit(&commit).unwrap();

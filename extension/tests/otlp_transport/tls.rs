@@ -55,7 +55,7 @@ fn a_receiver_whom_nobody_vouches_for_gets_nothing() {
     let tls = authority.sign("localhost").server(None);
     for export in [trusting(&Authority::new(), &files), Export::default()] {
         for outcome in send_by_both(&tls, "localhost", &export) {
-            assert_misconfigured(&outcome, "export.ca_file");
+            assert_misconfigured(&outcome, "ca_file");
         }
     }
 }

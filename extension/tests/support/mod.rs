@@ -10,4 +10,5 @@ pub(crate) mod kills;
 pub(crate) mod points;
 pub(crate) mod publisher;
 pub(crate) mod receiver;
+pub(crate) mod rotated_log;
 pub(crate) mod world;

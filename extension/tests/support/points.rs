@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
 use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, Metric, NumberDataPoint, metric::Data, number_data_point,
+    AggregationTemporality, HistogramDataPoint, Metric, NumberDataPoint, metric::Data,
+    number_data_point,
 };
 use prost::Message;
 use warpgauge::metrics;
@@ -22,7 +23,10 @@ pub(crate) struct Point {
     pub(crate) end_ns: u64,
     /// Of a sum; `None` for gauges.
     pub(crate) temporality: Option<AggregationTemporality>,
+    /// Of a histogram, how many values it holds.
     pub(crate) value: number_data_point::Value,
+    /// The sum of a histogram's values.
+    pub(crate) sum: Option<f64>,
 }
 
 impl Point {
@@ -167,6 +171,13 @@ fn points_of(metric: &Metric, resource: &BTreeMap<String, String>) -> Result<Vec
     if (metric.unit.as_str(), metric.description.as_str()) != (known.unit, known.description) {
         return Err(format!("{} is described in another way", metric.name));
     }
+    if let Some(Data::Histogram(histogram)) = &metric.data
+        && known.kind == metrics::Kind::Histogram
+    {
+        let temporality = Some(histogram.aggregation_temporality());
+        let points = histogram.data_points.iter();
+        return points.map(|point| distribution(metric, point, temporality, resource)).collect();
+    }
     let (temporality, numbers) = match &metric.data {
         Some(Data::Sum(sum)) if sum.is_monotonic && known.kind == metrics::Kind::MonotonicSum => {
             (Some(sum.aggregation_temporality()), &sum.data_points)
@@ -207,6 +218,32 @@ fn point_of(
         end_ns: number.time_unix_nano,
         temporality,
         value,
+        sum: None,
+    })
+}
+
+fn distribution(
+    metric: &Metric,
+    point: &HistogramDataPoint,
+    temporality: Option<AggregationTemporality>,
+    resource: &BTreeMap<String, String>,
+) -> Result<Point, String> {
+    let is_sound = point.bucket_counts.iter().sum::<u64>() == point.count
+        && point.bucket_counts.len() == point.explicit_bounds.len() + 1
+        && point.explicit_bounds.is_sorted_by(|a, b| a < b)
+        && point.start_time_unix_nano < point.time_unix_nano;
+    if !is_sound {
+        return Err(format!("{}: {point:?}", metric.name));
+    }
+    Ok(Point {
+        resource: resource.clone(),
+        metric: metric.name.clone(),
+        attributes: attributes(&point.attributes)?,
+        start_ns: point.start_time_unix_nano,
+        end_ns: point.time_unix_nano,
+        temporality,
+        value: number_data_point::Value::AsInt(point.count.try_into().unwrap()),
+        sum: point.sum,
     })
 }
 

@@ -112,6 +112,7 @@ impl World {
 [paths]
 runtime_config = \"{root}/runtime.conf\"
 measurements = \"{root}/measurements\"
+containers = \"{root}/containers\"
 state = \"{root}/state\"
 proc = \"{proc}\"
 

@@ -1,8 +1,8 @@
 //! What happens on the host's threads, around its calls.
 //!
 //! At the entry of a launch a window may open ([`crate::window`]). The launch is counted after the
-//! driver has accepted it: one that is refused never ran, and before the call nobody can tell. The parameters still stand, because the call has not returned to the
-//! host. Nothing here allocates, locks or writes; a name that CUPTI brings along is never read, as
+//! driver has accepted it: one that is refused never ran, and before the call nobody can tell. The
+//! parameters still stand, because the call has not returned to the host. Nothing here allocates, locks or writes; a name that CUPTI brings along is never read, as
 //! it may be an invalid pointer.
 #![allow(unsafe_code, reason = "CUPTI hands over pointers")]
 
@@ -13,6 +13,7 @@ use crate::cupti::types::{
     LaunchExParams, LaunchParams, ResourceData, capture_id, domain, graph_id, launch_id,
     resource_id,
 };
+use crate::events;
 use crate::guard::{Entry, guard};
 use crate::launch::Launch;
 use crate::lifecycle::{LIFECYCLE, State};
@@ -102,7 +103,7 @@ unsafe fn on_driver_call(id: u32, data: *const CallbackData) {
         // SAFETY: before the call its result is not looked at; the parameters are its own.
         let accepted = site == API_EXIT && unsafe { succeeded(data) };
         // SAFETY: as above.
-        return unsafe { on_graph_call(id, site, accepted, context, params.cast()) };
+        return unsafe { on_graph_call(id, site, accepted, context, params.cast(), mark) };
     }
     // SAFETY: the parameters are those of the call.
     let arrival = || unsafe { arrival(id, context, params) };
@@ -118,6 +119,9 @@ unsafe fn on_driver_call(id: u32, data: *const CallbackData) {
     let accepted = unsafe { succeeded(data) };
     if accepted && let Some(arrival) = arrival() {
         observer::launched(&arrival);
+        if !observer::window().is_capturing_anywhere() {
+            events::memory::after_launch();
+        }
     }
     if !mark.is_null() {
         // SAFETY: not null, and the word that the entry wrote.
@@ -137,24 +141,47 @@ fn is_about_graphs(id: u32) -> bool {
 
 /// # Safety
 /// `params` are those of call `id`: handles, of which the first is an executable graph, or where an
-/// instantiation puts it, and the second of an instantiation or an update the graph.
-unsafe fn on_graph_call(id: u32, site: u32, accepted: bool, context: u64, params: *const u64) {
+/// instantiation puts it, and the second of an instantiation or an update the graph, of a launch the
+/// stream. `mark` is null or CUPTI's word for the call.
+unsafe fn on_graph_call(
+    id: u32,
+    site: u32,
+    accepted: bool,
+    context: u64,
+    params: *const u64,
+    mark: *mut u64,
+) {
     // SAFETY: every one of these structures begins with a handle or a pointer.
     let executable = unsafe { params.read() };
     if site == API_ENTER {
         if graph_id::LAUNCH.contains(&id) {
-            observer::graph_enters(context);
+            // SAFETY: the second of this structure's fields is the stream.
+            let [_, stream] = unsafe { params.cast::<[u64; 2]>().read() };
+            let stream = stream_of(stream, id == graph_id::LAUNCH[1]);
+            if !mark.is_null() {
+                let entered = observer::graph_enters(executable, context, stream);
+                // SAFETY: not null, and CUPTI gives the word to us from the entry to the exit.
+                unsafe { mark.write(entered) };
+            }
         } else if id == graph_id::DESTROY {
             observer::graphs().destroyed(executable);
+        }
+        return;
+    }
+    if graph_id::LAUNCH.contains(&id) {
+        if accepted {
+            observer::graph_launched(executable, context);
+        }
+        if !mark.is_null() {
+            // SAFETY: not null, and the word that the entry wrote.
+            observer::leaving(unsafe { mark.read() }, context, accepted);
         }
         return;
     }
     if !accepted {
         return;
     }
-    if graph_id::LAUNCH.contains(&id) {
-        observer::graph_launched(executable, context);
-    } else if graph_id::INSTANTIATE.contains(&id) {
+    if graph_id::INSTANTIATE.contains(&id) {
         let place = executable as *const u64;
         if !place.is_null() {
             // SAFETY: the call has put the executable graph there.
@@ -168,7 +195,7 @@ unsafe fn on_graph_call(id: u32, site: u32, accepted: bool, context: u64, params
         let [_, graph] = unsafe { params.cast::<[u64; 2]>().read() };
         observer::graph_instantiated(executable, graph);
     } else if graph_id::SET_PARAMS.contains(&id) {
-        observer::graphs().changed();
+        observer::graphs().changed(executable);
     }
 }
 
@@ -186,8 +213,6 @@ unsafe fn succeeded(data: *const CallbackData) -> bool {
 /// # Safety
 /// `params` are those of call `id`.
 unsafe fn arrival(id: u32, context: u64, params: *const c_void) -> Option<Arrival> {
-    /// `CU_STREAM_PER_THREAD`, which a null stream means in the variants for it.
-    const PER_THREAD: u64 = 2;
     let (launch, stream) = if launch_id::EX.contains(&id) {
         // SAFETY: the call is cuLaunchKernelEx, whose parameters these are.
         unsafe { launch_ex(context, params.cast()) }?
@@ -198,8 +223,15 @@ unsafe fn arrival(id: u32, context: u64, params: *const c_void) -> Option<Arriva
         return None;
     };
     let per_thread = launch_id::PER_THREAD_STREAM.contains(&id);
-    let stream = if stream == 0 && per_thread { PER_THREAD } else { stream };
+    let stream = stream_of(stream, per_thread);
     Some(Arrival { launch, stream, cooperative: launch_id::COOPERATIVE.contains(&id) })
+}
+
+/// The stream that a call means; in the variants `_ptsz`, null is the thread's own.
+fn stream_of(stream: u64, per_thread: bool) -> u64 {
+    /// `CU_STREAM_PER_THREAD`.
+    const PER_THREAD: u64 = 2;
+    if stream == 0 && per_thread { PER_THREAD } else { stream }
 }
 
 /// # Safety

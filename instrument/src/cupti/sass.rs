@@ -10,11 +10,10 @@
 //! Nothing here is called before a process is listed for a function that needs it.
 #![allow(unsafe_code, reason = "CUPTI is a C library")]
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char};
 use std::ptr;
 
-use nix::libc;
-
+use crate::cupti::record_names;
 use crate::cupti::sass_types::{
     ChipNameParams, DataPropertiesParams, DeviceSupportedParams, DisableParams, EnableParams,
     FlushParams, GRANULARITY_GPU, InitializeParams, InstanceValue, MetricConfig, MetricDetails,
@@ -25,6 +24,12 @@ use crate::dynamic_library::MissingSymbol;
 
 /// More records or values than one kernel can bring: a count beyond is a fault of the library's.
 const MAX_VALUES: usize = 1 << 24;
+
+/// More than one launch can count at one place: a count beyond is a fault of the library's.
+const MOST_COUNTED: u64 = 1 << 53;
+
+/// `CUPTI_ERROR_UNKNOWN` (cupti_result.h).
+const UNKNOWN: CUptiResult = 999;
 
 type CUptiResult = u32;
 type Call<P> = unsafe extern "C" fn(*mut P) -> CUptiResult;
@@ -277,11 +282,15 @@ impl Sass {
         SassCall::Disable.checked(unsafe { (self.disable)(&raw mut params) })
     }
 
-    /// Hands every value that was counted to `each`: metric and value.
+    /// Hands every value that was counted to `each`: the function's name, metric and value.
     ///
     /// # Errors
     /// [`SassCall::GetDataProperties`] or [`SassCall::FlushData`] and its code.
-    pub fn collect(&self, context: u64, mut each: impl FnMut(u64, u64)) -> Result<(), FailedCall> {
+    pub fn collect(
+        &self,
+        context: u64,
+        mut each: impl FnMut(&CStr, u64, u64),
+    ) -> Result<(), FailedCall> {
         let mut properties = DataPropertiesParams {
             structSize: size::DATA_PROPERTIES,
             pPriv: ptr::null_mut(),
@@ -297,19 +306,23 @@ impl Sass {
         if records.checked_mul(instances).is_none_or(|values| values == 0 || values > MAX_VALUES) {
             return Ok(());
         }
-        let mut values = vec![InstanceValue { metricId: 0, value: 0 }; records * instances];
-        let mut data: Vec<Record> = values
-            .chunks_exact_mut(instances)
-            .map(|values| Record {
-                structSize: size::RECORD,
-                pPriv: ptr::null_mut(),
-                cubinCrc: 0,
-                functionIndex: 0,
-                functionName: ptr::null(),
-                pcOffset: 0,
-                pInstanceValues: values.as_mut_ptr(),
-            })
-            .collect();
+        let (mut values, mut data) = (Vec::new(), Vec::new());
+        let room = values.try_reserve_exact(records * instances).is_ok()
+            && data.try_reserve_exact(records).is_ok();
+        if !room {
+            // The program's memory is its own; without a measurement the window was in vain.
+            return Ok(());
+        }
+        values.resize(records * instances, InstanceValue { metricId: 0, value: 0 });
+        data.extend(values.chunks_exact_mut(instances).map(|values| Record {
+            structSize: size::RECORD,
+            pPriv: ptr::null_mut(),
+            cubinCrc: 0,
+            functionIndex: 0,
+            functionName: ptr::null(),
+            pcOffset: 0,
+            pInstanceValues: values.as_mut_ptr(),
+        }));
         let mut params = FlushParams {
             structSize: size::FLUSH,
             pPriv: ptr::null_mut(),
@@ -320,13 +333,23 @@ impl Sass {
         };
         // SAFETY: there is room for as many records and values as CUPTI asked for.
         let code = unsafe { (self.flush)(&raw mut params) };
-        for record in &data {
-            // SAFETY: null, or a name that CUPTI allocated for us to free; nobody else has it.
-            unsafe { libc::free(record.functionName.cast_mut().cast::<c_void>()) };
+        let flushed = SassCall::FlushData.checked(code);
+        let is_absurd = values.iter().any(|value| value.value > MOST_COUNTED);
+        if flushed.is_ok() && !is_absurd {
+            for (record, values) in data.iter().zip(values.chunks_exact(instances)) {
+                // SAFETY: a C string that CUPTI allocated, and that is freed below.
+                let name = unsafe { record_names::read(record.functionName) };
+                for value in values {
+                    each(name, value.metricId, value.value);
+                }
+            }
         }
-        SassCall::FlushData.checked(code)?;
-        for value in &values {
-            each(value.metricId, value.value);
+        let names = data.iter().map(|record| record.functionName.cast_mut().cast()).collect();
+        // SAFETY: what CUPTI allocated for us to free is nobody else's.
+        unsafe { record_names::free(names) };
+        flushed?;
+        if is_absurd {
+            return Err(FailedCall { call: SassCall::FlushData, code: UNKNOWN });
         }
         Ok(())
     }

@@ -53,6 +53,19 @@ impl Subscription {
         Ok(())
     }
 
+    /// Asks whether the slot is still ours: another tool may have finalised CUPTI and with it every
+    /// subscription. Asks for a callback again that we have, which changes nothing.
+    ///
+    /// # Errors
+    /// [`CuptiError::Call`]: the subscription is gone, and nothing is to be given back.
+    pub fn check(&self) -> Result<(), CuptiError> {
+        let [(domain, id), ..] = CALLBACKS;
+        // SAFETY: CUPTI knows its handles and refuses one that is not (cupti_callbacks.h,
+        // CUPTI_ERROR_INVALID_PARAMETER).
+        let code = unsafe { (self.cupti.enable_callback)(1, self.handle, domain, id) };
+        self.cupti.checked("cuptiEnableCallback", code)
+    }
+
     /// Gives the slot back to whoever wants it next. Callbacks that are under way may still end
     /// after this.
     ///

@@ -1,65 +1,62 @@
 //! A hash table of fixed size that any thread may count in without waiting for another.
 //!
 //! ```text
-//! slot   meta   tag (16 bits) | count (48 bits)     tag % 4: 0 empty, 1 being written, 2 in use
-//!        value  what belongs to the key
-//!        key    WORDS words
+//! slot     meta   generation (16 bits) | use (2 bits): 0 empty, 1 being written, 2 in use
+//!          value  what belongs to the key
+//!          key    WORDS words
+//! counter  generation (16 bits) | count (48 bits), one of each slot in each of SHARDS shards
 //! ```
 //!
-//! A key lives in one of the [`WINDOW`] slots that its hash names. A slot's tag moves on whenever
-//! the slot changes hands, and counting replaces tag and count together: whoever counts with the
-//! tag under which he read the key knows that it was still that key. Two threads that bring the
-//! same new key at the same time may get a slot each; whoever drains the table adds them up.
+//! A key lives in one of the [`WINDOW`] slots that its hash names. Threads count it in different
+//! shards, so they write to different cache lines. A slot's generation moves on when it is emptied,
+//! in each of its counters first; counting replaces generation and count together: whoever counts in
+//! the generation in which he read the key knows that it was still that key. Two threads that bring
+//! the same new key at the same time may get a slot each; whoever drains the table adds them up.
 //!
 //! Counting and inserting happen on the host's threads: no allocation, no lock, no loop that waits
-//! for another thread. Draining is for one thread at a time.
+//! for another thread. Draining is for one thread at a time. `tests/interleavings.rs` tries every
+//! order of these steps.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use super::atomic::{AtomicU64, Ordering};
 
 /// In how many slots a key may live.
 const WINDOW: usize = 16;
 
 const COUNT_BITS: u32 = 48;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
-const TAG: u64 = 1 << COUNT_BITS;
 
-/// What a slot is used for, by the two lowest bits of its tag.
-#[derive(PartialEq)]
-enum Use {
-    Empty,
-    BeingWritten,
-    Taken,
+const EMPTY: u64 = 0;
+const WRITTEN: u64 = 1;
+const IN_USE: u64 = 2;
+const USE_BITS: u32 = 2;
+
+fn usage(meta: u64) -> u64 {
+    meta & ((1 << USE_BITS) - 1)
 }
 
-fn usage(meta: u64) -> Use {
-    match (meta >> COUNT_BITS) & 3 {
-        0 => Use::Empty,
-        2 => Use::Taken,
-        _ => Use::BeingWritten,
-    }
+/// The meta word of the same generation with another use.
+fn used_as(meta: u64, usage: u64) -> u64 {
+    meta >> USE_BITS << USE_BITS | usage
 }
 
-/// The same slot two steps further: from being written to... and from in use to empty.
-fn tag_after(meta: u64, steps: u64) -> u64 {
-    (meta & !COUNT).wrapping_add(TAG.wrapping_mul(steps))
+/// The generation of a slot, as it stands in its counters.
+fn generation(meta: u64) -> u64 {
+    meta >> USE_BITS << COUNT_BITS
+}
+
+/// The next generation, of 2^16: whoever sleeps that long between two instructions counts wrongly.
+fn next_generation(meta: u64) -> u64 {
+    ((meta >> USE_BITS).wrapping_add(1) % (1 << (u64::BITS - COUNT_BITS))) << USE_BITS
 }
 
 #[repr(align(64))]
-struct Slot<const WORDS: usize> {
-    meta: AtomicU64,
-    value: AtomicU64,
-    key: [AtomicU64; WORDS],
+pub(super) struct Slot<const WORDS: usize> {
+    pub(super) meta: AtomicU64,
+    pub(super) value: AtomicU64,
+    pub(super) key: [AtomicU64; WORDS],
 }
 
 impl<const WORDS: usize> Slot<WORDS> {
-    const fn new() -> Self {
-        Self {
-            meta: AtomicU64::new(0),
-            value: AtomicU64::new(0),
-            key: [const { AtomicU64::new(0) }; WORDS],
-        }
-    }
-
     fn key(&self) -> [u64; WORDS] {
         std::array::from_fn(|word| {
             self.key.get(word).map_or(0, |word| word.load(Ordering::Relaxed))
@@ -67,63 +64,71 @@ impl<const WORDS: usize> Slot<WORDS> {
     }
 }
 
-/// A table of `SLOTS` slots, a power of two, for keys of `WORDS` words.
-pub struct Table<const WORDS: usize, const SLOTS: usize> {
-    slots: [Slot<WORDS>; SLOTS],
+/// A table of `SLOTS` slots, a power of two, for keys of `WORDS` words, with `SHARDS` counters for
+/// each key. What nobody has touched takes no memory: everything begins as zero.
+pub struct Table<const WORDS: usize, const SLOTS: usize, const SHARDS: usize> {
+    pub(super) slots: [Slot<WORDS>; SLOTS],
+    pub(super) shards: [[AtomicU64; SLOTS]; SHARDS],
 }
 
-impl<const WORDS: usize, const SLOTS: usize> Table<WORDS, SLOTS> {
-    /// An empty table; all zero bytes, so that an untouched one takes no memory.
-    #[must_use]
-    pub const fn new() -> Self {
-        assert!(SLOTS.is_power_of_two() && SLOTS >= WINDOW);
-        Self { slots: [const { Slot::new() }; SLOTS] }
-    }
-
-    /// The slots in which a key may live. The step is odd, so no slot comes twice; it depends on
-    /// the key, so keys that meet once part ways.
-    fn window(&self, key: &[u64; WORDS]) -> impl Iterator<Item = &Slot<WORDS>> {
+impl<const WORDS: usize, const SLOTS: usize, const SHARDS: usize> Table<WORDS, SLOTS, SHARDS> {
+    /// The slots in which a key may live, by number. The step is odd, so no slot comes twice; it
+    /// depends on the key, so keys that meet once part ways.
+    fn window(&self, key: &[u64; WORDS]) -> impl Iterator<Item = (usize, &Slot<WORDS>)> {
         let hash = hash(key);
         let (start, step) = (hash, (hash >> 32) | 1);
-        (0..WINDOW as u64).filter_map(move |turn| {
-            let slot = start.wrapping_add(step.wrapping_mul(turn)) % SLOTS as u64;
-            self.slots.get(usize::try_from(slot).ok()?)
+        (0..WINDOW.min(SLOTS) as u64).filter_map(move |turn| {
+            let place = start.wrapping_add(step.wrapping_mul(turn)) % SLOTS as u64;
+            let place = usize::try_from(place).ok()?;
+            Some((place, self.slots.get(place)?))
         })
     }
 
-    /// Counts a key that is in the table so many times more, and gives its value.
-    pub fn count(&self, key: &[u64; WORDS], times: u64) -> Option<u64> {
-        for slot in self.window(key) {
-            let mut meta = slot.meta.load(Ordering::Acquire);
-            while usage(meta) == Use::Taken && slot.key() == *key {
-                let value = slot.value.load(Ordering::Relaxed);
-                // Release keeps the reads above before the exchange: if it succeeds, the slot had
-                // the same tag all the while, and what was read belongs together.
-                let counted = slot.meta.compare_exchange_weak(
-                    meta,
-                    meta + times,
+    fn counter(&self, shard: usize, place: usize) -> Option<&AtomicU64> {
+        self.shards.get(shard % SHARDS)?.get(place)
+    }
+
+    /// Counts a key that is in the table so many times more, in a shard, and gives its value.
+    pub fn count(&self, shard: usize, key: &[u64; WORDS], times: u64) -> Option<u64> {
+        for (place, slot) in self.window(key) {
+            let meta = slot.meta.load(Ordering::Acquire);
+            if usage(meta) != IN_USE || slot.key() != *key {
+                continue;
+            }
+            let value = slot.value.load(Ordering::Relaxed);
+            let counter = self.counter(shard, place)?;
+            let mut count = counter.load(Ordering::Relaxed);
+            // Where the generation is another one, the slot was emptied a moment ago.
+            while count & !COUNT == generation(meta) {
+                // Release keeps the reads above before the exchange: whoever empties the slot
+                // changes the counter first, so if it succeeds they belong together.
+                match counter.compare_exchange_weak(
+                    count,
+                    count + times,
                     Ordering::AcqRel,
-                    Ordering::Acquire,
-                );
-                match counted {
+                    Ordering::Relaxed,
+                ) {
                     Ok(_) => return Some(value),
-                    Err(now) => meta = now,
+                    Err(now) => count = now,
                 }
             }
         }
         None
     }
 
-    /// Puts a key in, counted so many times. False where its window is full.
-    pub fn insert(&self, key: &[u64; WORDS], value: u64, times: u64) -> bool {
-        for slot in self.window(key) {
+    /// Puts a key in, counted so many times in a shard. False where its window is full.
+    pub fn insert(&self, shard: usize, key: &[u64; WORDS], value: u64, times: u64) -> bool {
+        for (place, slot) in self.window(key) {
             let meta = slot.meta.load(Ordering::Relaxed);
-            if usage(meta) != Use::Empty {
+            if usage(meta) != EMPTY {
                 continue;
             }
-            let writing = tag_after(meta, 1);
-            let claimed =
-                slot.meta.compare_exchange(meta, writing, Ordering::Acquire, Ordering::Relaxed);
+            let claimed = slot.meta.compare_exchange(
+                meta,
+                used_as(meta, WRITTEN),
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            );
             if claimed.is_err() {
                 continue;
             }
@@ -131,7 +136,11 @@ impl<const WORDS: usize, const SLOTS: usize> Table<WORDS, SLOTS> {
             for (place, word) in slot.key.iter().zip(key) {
                 place.store(*word, Ordering::Relaxed);
             }
-            slot.meta.store(tag_after(writing, 1) | times & COUNT, Ordering::Release);
+            // Counted before anybody can see it, so that it is not found idle.
+            if let Some(counter) = self.counter(shard, place) {
+                counter.fetch_add(times & COUNT, Ordering::Relaxed);
+            }
+            slot.meta.store(used_as(meta, IN_USE), Ordering::Release);
             return true;
         }
         false
@@ -142,37 +151,46 @@ impl<const WORDS: usize, const SLOTS: usize> Table<WORDS, SLOTS> {
     /// use. For one thread at a time.
     pub fn drain(&self, forget_idle: bool, mut each: impl FnMut(&[u64; WORDS], u64, u64)) -> usize {
         let mut in_use = 0;
-        for slot in &self.slots {
+        for (place, slot) in self.slots.iter().enumerate() {
             let meta = slot.meta.load(Ordering::Acquire);
-            if usage(meta) != Use::Taken {
+            if usage(meta) != IN_USE {
                 continue;
             }
-            let count = meta & COUNT;
-            if count == 0 && forget_idle {
-                // A thread that counts at this moment keeps the slot in use.
-                let emptied = slot.meta.compare_exchange(
-                    meta,
-                    tag_after(meta, 2),
-                    Ordering::AcqRel,
-                    Ordering::Relaxed,
-                );
-                in_use += usize::from(emptied.is_err());
-                continue;
+            let mut count = self.take_counts(place);
+            let is_idle = count == 0 && forget_idle;
+            let next = next_generation(meta);
+            if is_idle {
+                // What was counted since the look above; from here on nobody counts in this slot.
+                count = self.change_generation(place, next);
+            } else {
+                in_use += 1;
             }
-            in_use += 1;
             if count > 0 {
-                // Only this thread lowers counts and empties slots, so the key stands still.
-                slot.meta.fetch_sub(count, Ordering::AcqRel);
+                // Only this thread empties slots, so the key stands still.
                 each(&slot.key(), slot.value.load(Ordering::Relaxed), count);
+            }
+            if is_idle {
+                slot.meta.store(used_as(next, EMPTY), Ordering::Release);
             }
         }
         in_use
     }
-}
 
-impl<const WORDS: usize, const SLOTS: usize> Default for Table<WORDS, SLOTS> {
-    fn default() -> Self {
-        Self::new()
+    fn take_counts(&self, place: usize) -> u64 {
+        let counters = self.shards.iter().filter_map(|shard| shard.get(place));
+        counters.fold(0, |total, counter| {
+            let count = counter.load(Ordering::Relaxed) & COUNT;
+            if count > 0 {
+                counter.fetch_sub(count, Ordering::AcqRel);
+            }
+            total + count
+        })
+    }
+
+    /// Ends a generation in all counters of a slot, and takes out what they held.
+    fn change_generation(&self, place: usize, next: u64) -> u64 {
+        let counters = self.shards.iter().filter_map(|shard| shard.get(place));
+        counters.map(|counter| counter.swap(generation(next), Ordering::AcqRel) & COUNT).sum()
     }
 }
 
@@ -188,7 +206,7 @@ pub fn hash<const WORDS: usize>(key: &[u64; WORDS]) -> u64 {
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use std::collections::BTreeMap;
 
@@ -196,10 +214,10 @@ mod tests {
 
     #[test]
     fn a_key_is_counted_after_it_was_put_in() {
-        let table: Table<2, 16> = Table::new();
-        assert_eq!(table.count(&[1, 2], 1), None);
-        assert!(table.insert(&[1, 2], 50, 1));
-        assert_eq!(table.count(&[1, 2], 1), Some(50));
+        let table: Table<2, 16, 4> = Table::new();
+        assert_eq!(table.count(0, &[1, 2], 1), None);
+        assert!(table.insert(1, &[1, 2], 50, 1));
+        assert_eq!(table.count(0, &[1, 2], 1), Some(50));
         let mut drained = Vec::new();
         assert_eq!(table.drain(false, |key, value, count| drained.push((*key, value, count))), 1);
         assert_eq!(drained, [([1, 2], 50, 2)]);
@@ -207,23 +225,25 @@ mod tests {
 
     #[test]
     fn what_is_idle_makes_room_and_what_is_counted_stays() {
-        let table: Table<1, 16> = Table::new();
+        let table: Table<1, 16, 4> = Table::new();
         for key in 0..16 {
-            assert!(table.insert(&[key], key, 1));
+            assert!(table.insert(1, &[key], key, 1));
         }
-        assert!(!table.insert(&[99], 0, 1), "a full window takes no more");
+        assert!(!table.insert(1, &[99], 0, 1), "a full window takes no more");
         table.drain(true, |_, _, _| {});
-        table.count(&[3], 1);
+        table.count(0, &[3], 1);
         assert_eq!(table.drain(true, |_, _, _| {}), 1);
-        assert!(table.insert(&[99], 0, 1));
-        assert_eq!((table.count(&[3], 1), table.count(&[4], 1)), (Some(3), None));
+        assert!(table.insert(1, &[99], 0, 1));
+        assert_eq!((table.count(0, &[3], 1), table.count(0, &[4], 1)), (Some(3), None));
     }
 
     #[test]
     fn aligned_handles_spread_over_the_table() {
-        let table: Table<6, 4096> = Table::new();
+        let table: Table<6, 4096, 4> = Table::new();
         let fitted = (0..2048_u64)
-            .filter(|n| table.insert(&[0x5555_0000, 0x7f00_0000_0000 + n * 64, 1, 1, 256, 0], 0, 1))
+            .filter(|n| {
+                table.insert(1, &[0x5555_0000, 0x7f00_0000_0000 + n * 64, 1, 1, 256, 0], 0, 1)
+            })
             .count();
         assert_eq!(fitted, 2048, "half full, every key finds a place");
     }
@@ -234,7 +254,7 @@ mod tests {
     fn no_count_is_lost_or_given_to_another_key() {
         const THREADS: u64 = 4;
         const ROUNDS: u64 = 20_000;
-        static TABLE: Table<2, 32> = Table::new();
+        static TABLE: Table<2, 32, 3> = Table::new();
         let mut sums: BTreeMap<u64, u64> = BTreeMap::new();
         let mut add = |key: &[u64; 2], value: u64, count: u64| {
             assert_eq!(value, key[0] * 10 + 1, "a value belongs to its key");
@@ -245,13 +265,16 @@ mod tests {
                 .map(|thread| {
                     scope.spawn(move || {
                         let mut unfitted = 0;
+                        // Of four threads two share a shard.
+                        let shard = usize::try_from(thread).unwrap();
                         for round in 0..ROUNDS {
                             let name = (round / 7 + thread) % 40;
                             let key = [name, !name];
-                            match TABLE.count(&key, 1) {
+                            match TABLE.count(shard, &key, 1) {
                                 Some(value) => assert_eq!(value, name * 10 + 1),
                                 None => {
-                                    unfitted += u64::from(!TABLE.insert(&key, name * 10 + 1, 1))
+                                    unfitted +=
+                                        u64::from(!TABLE.insert(shard, &key, name * 10 + 1, 1))
                                 }
                             }
                         }

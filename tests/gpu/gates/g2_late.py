@@ -2,14 +2,15 @@
 
 import time
 
-from analytic import instructions, model
+from analytic import instructions
 from injected import Run, Tools
 from verdict import Verdict, within
 
 QUESTION = "Can we attach late, when the context exists and kernels run?"
-SECONDS = 40
-# One polling interval of a second, one flush of a second, and a second of grace.
-LATEST_SECONDS = 3.0
+SECONDS = 30
+# A polling interval until the library sees that it is listed, a window's interval, and a flush
+# until the health file says so, each a second; and half of one of grace.
+LATEST_SECONDS = 3.5
 
 
 def attach_late(tools: Tools, verdict: Verdict, user: int | None = None) -> None:
@@ -30,7 +31,7 @@ def attach_late(tools: Tools, verdict: Verdict, user: int | None = None) -> None
         report = run.finish(25)
         published = run.published(skip_files=complete)
         verdict.notes.extend(run.said())
-    counts = model(tools.module, tools.cuobjdump)
+    counts = tools.counts()
     launches = sum(shape["launches"] for shape in report["shapes"])
     expected = sum(instructions(counts[shape["kernel"]], shape) for shape in report["shapes"])
     found = published.instructions

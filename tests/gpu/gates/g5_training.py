@@ -7,8 +7,8 @@ from injected import ALL_FUNCTIONS, Run, Tools
 from verdict import NotHere, Verdict
 
 QUESTION = "Does a real program survive?"
-SECONDS = 110
-SECONDS_OF_A_RUN = 45
+SECONDS = 90
+SECONDS_OF_A_RUN = 40
 
 
 def training(tools: Tools) -> list[str]:
@@ -16,7 +16,10 @@ def training(tools: Tools) -> list[str]:
     if tools.dry_run:
         raise NotHere("a stand-in trains nothing")
     question = "import torch, sys; sys.exit(0 if torch.cuda.is_available() else 1)"
-    found = subprocess.run([sys.executable, "-c", question], capture_output=True, timeout=60)
+    try:
+        found = subprocess.run([sys.executable, "-c", question], capture_output=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        raise NotHere("PyTorch is installed and does not start within a minute") from None
     if found.returncode != 0:
         raise NotHere("PyTorch with CUDA is not installed")
     return [sys.executable, str(tools.package / "programs/training.py")]
@@ -34,6 +37,8 @@ def gate(tools: Tools, verdict: Verdict) -> None:
     verdict.limits = {"seconds_of_a_run": SECONDS_OF_A_RUN, "weights": "bit for bit the same"}
     command = training(tools)
     without, _, _ = train(tools, command, inject=False)
+    verdict.measured = {"without": without}
+    verdict.keep(tools)
     with_library, published, said = train(tools, command, inject=True)
     verdict.notes.extend(said)
     verdict.measured = {

@@ -7,8 +7,11 @@
 //     --rate R         launches per second and thread                         (default: no limit)
 //     --threads N      threads that launch, each on a stream of its own        (default 1)
 //     --graph          one graph of all shapes, launched instead of the shapes one by one
-//     --grids N        the grid grows by 0 to N - 1 blocks from turn to turn: N launch shapes
+//     --variants N     dynamic shared memory grows by 0 to N - 1 times 16 bytes from turn to turn:
+//                      N launch shapes that do the same
 //     --pause          say "ready" before the first launch and wait for a line
+//     --warm-up S      launch for so long first, then say "ready" and wait for a line; these
+//                      launches are not in the report
 //     --drain N        synchronise after every N launches                      (default 256)
 //
 // PARAMETER-LAST is a number that changes from launch to launch between the two, evenly spread.
@@ -88,8 +91,8 @@ struct Options {
     std::string module;
     std::vector<Shape> shapes;
     uint64_t launches = 1, drain = 256;
-    double seconds = 0, rate = 0;
-    unsigned threads = 1, grids = 1;
+    double seconds = 0, rate = 0, warm_up = 0;
+    unsigned threads = 1, variants = 1;
     bool graph = false, pause = false;
 };
 
@@ -132,7 +135,8 @@ Options read_options(int count, char **words) {
         else if (word == "--seconds") options.seconds = std::atof(value());
         else if (word == "--rate") options.rate = std::atof(value());
         else if (word == "--threads") options.threads = std::atoi(value());
-        else if (word == "--grids") options.grids = std::atoi(value());
+        else if (word == "--variants") options.variants = std::atoi(value());
+        else if (word == "--warm-up") options.warm_up = std::atof(value());
         else if (word == "--drain") options.drain = std::strtoull(value(), nullptr, 10);
         else if (word == "--graph") options.graph = true;
         else if (word == "--pause") options.pause = true;
@@ -141,7 +145,7 @@ Options read_options(int count, char **words) {
         else options.shapes.push_back(read_shape(word));
     }
     if (options.module.empty() || options.shapes.empty()) usage("expected MODULE and a shape");
-    if (options.grids == 0 || options.drain == 0) usage("--grids and --drain start at 1");
+    if (options.variants == 0 || options.drain == 0) usage("--variants and --drain start at 1");
     return options;
 }
 
@@ -151,13 +155,13 @@ std::string read_file(const std::string &path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-void launch(const Driver &driver, const Shape &shape, unsigned grid, unsigned parameter,
+void launch(const Driver &driver, const Shape &shape, unsigned shared, unsigned parameter,
             Handle stream, Buffers &buffers) {
     static const auto kernel =
         driver.entry<Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                      Handle, void **, void **>("cuLaunchKernel");
     void *arguments[] = {&buffers.in, &buffers.out, &parameter};
-    check(kernel(shape.function, grid, 1, 1, shape.block, 1, 1, shape.shared, stream, arguments,
+    check(kernel(shape.function, shape.grid, 1, 1, shape.block, 1, 1, shared, stream, arguments,
                  nullptr),
           "cuLaunchKernel");
 }
@@ -173,7 +177,7 @@ Handle record_graph(const Driver &driver, const Options &options, Handle stream,
     Handle graph = nullptr, executable = nullptr;
     driver.call("cuStreamBeginCapture_v2", stream, 1);  // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
     for (const Shape &shape : options.shapes) {
-        launch(driver, shape, shape.grid, shape.first, stream, buffers);
+        launch(driver, shape, shape.shared, shape.first, stream, buffers);
     }
     driver.call("cuStreamEndCapture", stream, &graph);
     driver.call("cuGraphInstantiateWithFlags", &executable, graph, 0ULL);
@@ -204,17 +208,32 @@ void run_thread(const Driver &driver, const Options &options, Handle context, Bu
         } else {
             const size_t index = turn % options.shapes.size();
             const Shape &shape = options.shapes[index];
-            const unsigned grid =
-                shape.grid + static_cast<unsigned>(turn / options.shapes.size() % options.grids);
+            const unsigned variant =
+                static_cast<unsigned>(turn / options.shapes.size() % options.variants);
             random = random * 1664525u + 1013904223u;
             const unsigned parameter =
                 shape.first + (random >> 8) % (shape.last - shape.first + 1);
-            launch(driver, shape, grid, parameter, stream, buffers);
-            add(counts[index], grid, parameter);
+            launch(driver, shape, shape.shared + 16 * variant, parameter, stream, buffers);
+            add(counts[index], shape.grid, parameter);
         }
         if ((turn + 1) % options.drain == 0) driver.call("cuStreamSynchronize", stream);
     }
     driver.call("cuStreamSynchronize", stream);
+}
+
+// What each thread launched; returns when all of it has run.
+std::vector<std::vector<Count>> run_threads(const Driver &driver, const Options &options,
+                                            Handle context, const Buffers &buffers) {
+    std::vector<std::vector<Count>> counts(options.threads,
+                                           std::vector<Count>(options.shapes.size()));
+    std::vector<std::thread> threads;
+    for (unsigned index = 0; index < options.threads; ++index) {
+        threads.emplace_back(run_thread, std::cref(driver), std::cref(options), context, buffers,
+                             index, std::ref(counts[index]));
+    }
+    for (std::thread &thread : threads) thread.join();
+    driver.call("cuCtxSynchronize");
+    return counts;
 }
 
 void wait_for_a_line() {
@@ -274,16 +293,14 @@ int main(int count, char **words) {
     driver.call("cuMemAlloc_v2", &buffers.out, BUFFER_BYTES);
     if (options.pause) wait_for_a_line();
 
-    const auto started = Clock::now();
-    std::vector<std::vector<Count>> counts(options.threads,
-                                           std::vector<Count>(options.shapes.size()));
-    std::vector<std::thread> threads;
-    for (unsigned index = 0; index < options.threads; ++index) {
-        threads.emplace_back(run_thread, std::cref(driver), std::cref(options), context, buffers,
-                             index, std::ref(counts[index]));
+    if (options.warm_up > 0) {
+        Options warm_up = options;
+        warm_up.seconds = options.warm_up;
+        run_threads(driver, warm_up, context, buffers);
+        wait_for_a_line();
     }
-    for (std::thread &thread : threads) thread.join();
-    driver.call("cuCtxSynchronize");
+    const auto started = Clock::now();
+    const auto counts = run_threads(driver, options, context, buffers);
     const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
 
     std::printf(R"({"pid":%d,"seconds":%.6f,"peak_memory_kib":%ld,"shapes":[)", getpid(), seconds,

@@ -1,12 +1,14 @@
 """A small training run with what real ones have: data loaders, threads, a CUDA graph.
 
 Prints one line of JSON: a digest of the weights, the last loss, and seconds. Deterministic: two
-runs print the same digest.
+runs print the same digest. With TRAINING_PROFILE=after or =before, steps are also taken under
+PyTorch's profiler, and the kernels that it saw take the digest's place.
 """
 
 import hashlib
 import json
 import os
+import sys
 import threading
 import time
 
@@ -18,16 +20,47 @@ from torch.utils.data import DataLoader, TensorDataset
 
 STEPS_BEFORE_GRAPH = 60
 REPLAYS = 200
+STEPS_OF_A_PROFILE = 20
+# For the library to find CUPTI free: two polling intervals and a flush, and some more.
+SECONDS_AFTER_PROFILE = 5
 
 
-def profiled(step) -> int:
-    """Runs one step under PyTorch's profiler; the number of kernels that it saw."""
+def kernels_of(profiler) -> int:
+    return sum(1 for event in profiler.events() if event.device_type.name == "CUDA")
+
+
+def profiled_after(step) -> dict:
+    """PyTorch's profiler comes when the library measures already: the kernels that it saw."""
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        for _ in range(STEPS_OF_A_PROFILE):
+            step()
+        torch.cuda.synchronize()
+    return {"kernels_seen": kernels_of(profiler), "steps_profiled": STEPS_OF_A_PROFILE}
+
+
+def profiled_before(step) -> dict:
+    """PyTorch's profiler is there first. Says "ready" and waits for a line while it works, so that
+    the library is listed meanwhile; then works on, with the profiler and some seconds without."""
+    from torch.profiler import ProfilerActivity, profile
+
+    def steps() -> None:
+        for _ in range(STEPS_OF_A_PROFILE):
+            step()
+        torch.cuda.synchronize()
+
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        steps()
+        print("ready", flush=True)
+        sys.stdin.readline()
+        steps()
+    found = {"kernels_seen": kernels_of(profiler), "steps_profiled": 2 * STEPS_OF_A_PROFILE}
+    until = time.monotonic() + SECONDS_AFTER_PROFILE
+    while time.monotonic() < until:
         step()
         torch.cuda.synchronize()
-    return sum(1 for event in profiler.events() if event.device_type.name == "CUDA")
+    return found
 
 
 def main() -> None:
@@ -83,8 +116,9 @@ def main() -> None:
     stop.set()
     thread.join()
     found = {"loss": loss.item()}
-    if os.environ.get("TRAINING_PROFILE"):
-        found["profiled_kernels"] = profiled(lambda: train(static_inputs, static_labels))
+    profiled = {"after": profiled_after, "before": profiled_before}
+    if when := os.environ.get("TRAINING_PROFILE"):
+        found |= profiled[when](lambda: train(static_inputs, static_labels))
     else:
         weights = b"".join(p.detach().cpu().numpy().tobytes() for p in model.parameters())
         found["weights"] = hashlib.sha256(weights).hexdigest()

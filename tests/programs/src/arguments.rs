@@ -32,9 +32,21 @@ pub(crate) struct Arguments {
     /// Add a conditional node, in mode graph
     #[arg(long)]
     pub(crate) conditional: bool,
+    /// Say that a node of the executable graph is changed, in mode graph with the stand-in
+    #[arg(long)]
+    pub(crate) change: bool,
     /// Devices to launch on, in mode devices
     #[arg(long, default_value_t = 1)]
     pub(crate) devices: i32,
+    /// Copy 4 KiB to the device and back so many times before the launches
+    #[arg(long, default_value_t = 0)]
+    pub(crate) copies: u64,
+    /// Launch inside a scope of this name, in mode plain
+    #[arg(long)]
+    pub(crate) scope: Option<String>,
+    /// Open and close so many scopes before the launches
+    #[arg(long, default_value_t = 0)]
+    pub(crate) scopes: u64,
     /// Blocks per cluster along x, with --api ex
     #[arg(long)]
     pub(crate) cluster: Option<u32>,
@@ -44,6 +56,30 @@ pub(crate) struct Arguments {
     /// Say "ready" and wait for a line on standard input before this step; repeatable
     #[arg(long = "pause-before", value_enum)]
     pub(crate) pauses: Vec<Pause>,
+    /// What the program does to itself; repeatable
+    #[arg(long = "hardship", value_enum)]
+    pub(crate) hardships: Vec<Hardship>,
+    /// So many threads run at once, in mode threads; all of them without it
+    #[arg(long)]
+    pub(crate) at_once: Option<u32>,
+    /// Bytes of a launching thread's stack, in mode threads
+    #[arg(long)]
+    pub(crate) stack: Option<usize>,
+    /// Signals per second to every thread while it launches
+    #[arg(long)]
+    pub(crate) signals: Option<f64>,
+    /// Calls that a signal interrupts are made again
+    #[arg(long)]
+    pub(crate) restart: bool,
+    /// A profiler in the program has CUPTI's slot while this file is there
+    #[arg(long)]
+    pub(crate) profiler: Option<String>,
+    /// That profiler ends CUPTI for everybody before it takes the slot
+    #[arg(long)]
+    pub(crate) rude: bool,
+    /// How another thread ends the program, in mode cut-short
+    #[arg(long, value_enum, default_value_t = End::Exit)]
+    pub(crate) end: End,
     /// The exit code of a run that went well
     #[arg(long, default_value_t = 0)]
     pub(crate) exit_code: u8,
@@ -70,6 +106,48 @@ pub(crate) enum Mode {
     Devices,
     /// Call _exit() right after the last launch: no handler runs
     Abrupt,
+    /// Several threads launch until the first one ends the program in their midst; no report
+    CutShort,
+}
+
+/// How a program ends that does not return from main.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum End {
+    /// exit(): handlers run
+    Exit,
+    /// _exit()
+    Immediate,
+    /// abort(), which is SIGABRT
+    Abort,
+}
+
+/// What a program may do to itself. Those that are not said to come before cuInit come after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Hardship {
+    /// Before cuInit: close standard input, output and error, and go on writing to them
+    ClosedStreams,
+    /// Before cuInit: become nobody, who may start no thread (needs root)
+    NoThreads,
+    /// Go to another folder
+    Chdir,
+    /// Go where no file is (needs root)
+    Chroot,
+    /// Become nobody (needs root)
+    Setuid,
+    /// Forget the environment
+    ClearEnvironment,
+    /// Close every descriptor but the standard ones, thousands of times a second
+    CloseFiles,
+    /// Allow no descriptor more
+    NoFiles,
+    /// Allow no file to grow
+    NoFileSize,
+    /// Close the injected library, as often as it takes
+    Unload,
+    /// Cancel the threads of the injected library
+    Cancel,
+    /// Forbid every thread to open a file
+    Sandbox,
 }
 
 /// The driver function that launches.

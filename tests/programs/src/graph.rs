@@ -6,6 +6,7 @@ use std::ptr;
 
 use crate::arguments::{Api, Arguments, Mode, Shape};
 use crate::driver::{Driver, DriverError, Handle, checked, symbol};
+use crate::launcher::Pace;
 use crate::report::Report;
 
 type Pointer = *mut c_void;
@@ -36,6 +37,8 @@ struct Graphs {
     instantiate: unsafe extern "C" fn(*mut Pointer, Pointer, u64) -> i32,
     launch: unsafe extern "C" fn(Pointer, Pointer) -> i32,
     destroy: unsafe extern "C" fn(Pointer) -> i32,
+    /// Changes nothing: the stand-in takes no parameters.
+    change: Option<unsafe extern "C" fn(Pointer, Pointer, *const KernelNodeParams) -> i32>,
     /// Of the stand-in alone.
     add_conditional: Option<unsafe extern "C" fn(Pointer) -> i32>,
 }
@@ -61,7 +64,13 @@ pub(crate) fn launch_graphs(
     // SAFETY: the pointer may be written and the graph came from the driver.
     let code = unsafe { (graphs.instantiate)(&raw mut executable, graph, 0) };
     checked("cuGraphInstantiateWithFlags", code)?;
-    for _ in 0..arguments.launches {
+    if let Some(change) = graphs.change.filter(|_| arguments.change) {
+        // SAFETY: the executable graph came from the driver; the stand-in looks at nothing else.
+        let code = unsafe { change(executable, ptr::null_mut(), ptr::null()) };
+        checked("cuGraphExecKernelNodeSetParams", code)?;
+    }
+    let mut pace = Pace::begin(arguments, arguments.launches);
+    while pace.may_go_on() {
         // SAFETY: the executable graph came from the driver; null is the default stream.
         checked("cuGraphLaunch", unsafe { (graphs.launch)(executable, ptr::null_mut()) })?;
         for shape in 0..functions.len() {
@@ -69,6 +78,7 @@ pub(crate) fn launch_graphs(
                 report.launched(shape);
             }
         }
+        pace.launched();
     }
     // SAFETY: the executable graph came from the driver and is not used any more.
     checked("cuGraphExecDestroy", unsafe { (graphs.destroy)(executable) })?;
@@ -83,6 +93,8 @@ impl Graphs {
                 Self {
                     $(// SAFETY: the field has the type that cuda.h gives the symbol.
                     $field: unsafe { symbol(library, $name) }?,)*
+                    // SAFETY: as above; called with the stand-in alone.
+                    change: unsafe { symbol(library, c"cuGraphExecKernelNodeSetParams_v2") }.ok(),
                     // SAFETY: the stand-in gives the symbol this type.
                     add_conditional: unsafe {
                         symbol(library, c"standin_add_conditional_node")

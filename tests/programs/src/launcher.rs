@@ -15,15 +15,10 @@ pub(crate) fn launch_all(
     report: &mut Report,
 ) -> Result<(), DriverError> {
     driver.enter(context)?;
-    let started = Instant::now();
-    let end = arguments.seconds.map(|seconds| started + Duration::from_secs_f64(seconds));
-    let mut launched = 0_u64;
+    let mut pace = Pace::begin(arguments, launches);
     let mut loaded = load(driver, arguments)?;
-    let may_go_on = |launched| match end {
-        Some(end) => Instant::now() < end,
-        None => launched < launches,
-    };
-    while may_go_on(launched) {
+    while pace.may_go_on() {
+        let launched = pace.launched;
         let turn = usize::try_from(launched).unwrap_or(0) % arguments.kernels.len();
         if arguments.reload && launched > 0 && turn == 0 {
             driver.unload_module(loaded.0)?;
@@ -37,8 +32,7 @@ pub(crate) fn launch_all(
             Ok(()) => report.launched(turn),
             Err(_) => report.refused(),
         }
-        launched += 1;
-        keep_pace(arguments.rate, started, launched);
+        pace.launched();
     }
     driver.synchronize()
 }
@@ -50,9 +44,37 @@ fn load(driver: &Driver, arguments: &Arguments) -> Result<(Handle, Vec<Handle>),
     Ok((module, functions?))
 }
 
-fn keep_pace(rate: Option<f64>, started: Instant, launched: u64) {
-    let Some(rate) = rate else { return };
-    #[expect(clippy::cast_precision_loss, reason = "far fewer launches than 2^53")]
-    let due = started + Duration::from_secs_f64(launched as f64 / rate);
-    std::thread::sleep(due.saturating_duration_since(Instant::now()));
+/// How many launches there were, and when the next one is due.
+pub(crate) struct Pace {
+    started: Instant,
+    end: Option<Instant>,
+    most: u64,
+    rate: Option<f64>,
+    launched: u64,
+}
+
+impl Pace {
+    /// None so far, of so many where the arguments do not give a time.
+    pub(crate) fn begin(arguments: &Arguments, most: u64) -> Self {
+        let started = Instant::now();
+        let end = arguments.seconds.map(|seconds| started + Duration::from_secs_f64(seconds));
+        Self { started, end, most, rate: arguments.rate, launched: 0 }
+    }
+
+    /// Whether there is to be another one.
+    pub(crate) fn may_go_on(&self) -> bool {
+        match self.end {
+            Some(end) => Instant::now() < end,
+            None => self.launched < self.most,
+        }
+    }
+
+    /// There was one; waits until the next one is due.
+    pub(crate) fn launched(&mut self) {
+        self.launched += 1;
+        let Some(rate) = self.rate else { return };
+        #[expect(clippy::cast_precision_loss, reason = "far fewer launches than 2^53")]
+        let due = self.started + Duration::from_secs_f64(self.launched as f64 / rate);
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+    }
 }

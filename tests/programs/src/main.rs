@@ -9,12 +9,17 @@
 //! ```
 
 mod arguments;
+mod copies;
 mod driver;
 mod graph;
+mod hardship;
 mod image;
 mod launcher;
 mod modes;
+mod profiler;
 mod report;
+mod scopes;
+mod storm;
 
 use std::process::ExitCode;
 

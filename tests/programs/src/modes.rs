@@ -10,11 +10,16 @@ use nix::libc;
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, execv, fork};
 
-use crate::arguments::{Arguments, Mode, Pause};
+use crate::arguments::{Arguments, End, Mode, Pause};
+use crate::copies::copy;
 use crate::driver::{Driver, DriverError, Handle};
 use crate::graph::launch_graphs;
+use crate::hardship::{Hardships, Moment};
 use crate::launcher::launch_all;
+use crate::profiler::Profiler;
 use crate::report::Report;
+use crate::scopes::Scopes;
+use crate::storm::Storm;
 
 /// What ends a run early.
 #[derive(Debug, thiserror::Error)]
@@ -23,28 +28,57 @@ pub(crate) enum RunError {
     Driver(#[from] DriverError),
     #[error("{0}")]
     System(#[from] nix::Error),
+    #[error("{0}")]
+    Io(#[from] io::Error),
     #[error("a launching thread panicked")]
     Thread,
+    #[error("a thread has no handle")]
+    NoHandle,
+    #[error("somebody took {0} bytes that were written to closed streams")]
+    Streams(u64),
 }
 
 /// Does what the arguments ask for.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), RunError> {
     let driver = Driver::load()?;
     pause(arguments, Pause::Init);
+    let mut hardships = Hardships::default();
+    hardships.begin(&arguments.hardships, Moment::BeforeInit)?;
     driver.init()?;
     let context = driver.context(0)?;
     driver.enter(context)?;
+    if let Some(wanted) = &arguments.profiler {
+        Profiler::begin(wanted.clone(), arguments.rude)?;
+    }
+    hardships.begin(&arguments.hardships, Moment::BeforeLaunches)?;
     pause(arguments, Pause::Launch);
+    copy(&driver, arguments.copies)?;
+    if let Some(scopes) = Scopes::of_this_process()?.filter(|_| arguments.scopes > 0) {
+        for _ in 0..arguments.scopes {
+            scopes.begin("many");
+            scopes.end();
+        }
+    }
+    let storm = arguments.signals.map(|rate| Storm::begin(rate, arguments.restart));
     let mut report = Report::new(arguments.kernels.len());
     match arguments.mode {
-        Mode::Plain => {
-            launch_all(&driver, context, arguments, arguments.launches, &mut report)?;
+        Mode::Plain | Mode::Threads => {
+            if arguments.mode == Mode::Plain {
+                let scopes = Scopes::of_this_process()?.zip(arguments.scope.as_deref());
+                scopes.iter().for_each(|(scopes, name)| scopes.begin(name));
+                launch_all(&driver, context, arguments, arguments.launches, &mut report)?;
+                scopes.iter().for_each(|(scopes, _)| scopes.end());
+            } else {
+                launch_in_threads(&driver, context, arguments, &mut report)?;
+            }
+            let taken = hardships.end()?;
+            storm.map(Storm::end).transpose()?;
             report.print(&arguments.kernels, driver.executed_instructions());
+            if taken > 0 {
+                return Err(RunError::Streams(taken));
+            }
         }
-        Mode::Threads => {
-            launch_in_threads(&driver, context, arguments, &mut report)?;
-            report.print(&arguments.kernels, driver.executed_instructions());
-        }
+        Mode::CutShort => cut_short(&driver, context, arguments)?,
         Mode::Graph | Mode::Capture => {
             launch_graphs(&driver, arguments, &mut report)?;
             report.print(&arguments.kernels, driver.executed_instructions());
@@ -93,20 +127,50 @@ fn launch_in_threads(
     arguments: &Arguments,
     report: &mut Report,
 ) -> Result<(), RunError> {
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..arguments.threads)
-            .map(|_| {
-                let mut own = Report::new(arguments.kernels.len());
-                scope.spawn(move || {
-                    launch_all(driver, context, arguments, arguments.launches, &mut own)?;
-                    Ok::<Report, DriverError>(own)
+    let mut left = arguments.threads;
+    while left > 0 {
+        let wave = left.min(arguments.at_once.unwrap_or(left));
+        left -= wave;
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..wave)
+                .map(|_| {
+                    let mut own = Report::new(arguments.kernels.len());
+                    let mut builder = std::thread::Builder::new();
+                    if let Some(bytes) = arguments.stack {
+                        builder = builder.stack_size(bytes);
+                    }
+                    builder.spawn_scoped(scope, move || {
+                        launch_all(driver, context, arguments, arguments.launches, &mut own)?;
+                        Ok::<Report, DriverError>(own)
+                    })
                 })
-            })
-            .collect();
-        for thread in threads {
-            report.merge(&thread.join().map_err(|_| RunError::Thread)??);
+                .collect();
+            for thread in threads {
+                report.merge(&thread?.join().map_err(|_| RunError::Thread)??);
+            }
+            Ok::<(), RunError>(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Ends the program while other threads launch.
+fn cut_short(driver: &Driver, context: Handle, arguments: &Arguments) -> Result<(), RunError> {
+    let code = arguments.exit_code.into();
+    std::thread::scope(|scope| {
+        for _ in 0..arguments.threads {
+            let mut own = Report::new(arguments.kernels.len());
+            scope.spawn(move || launch_all(driver, context, arguments, u64::MAX, &mut own));
         }
-        Ok(())
+        std::thread::sleep(Duration::from_secs_f64(arguments.seconds.unwrap_or(1.0) / 2.0));
+        match arguments.end {
+            // SAFETY: handlers run while the other threads launch, as in any program that ends so.
+            End::Exit => unsafe { libc::exit(code) },
+            // SAFETY: nothing of the program runs any more.
+            End::Immediate => unsafe { libc::_exit(code) },
+            // SAFETY: raises SIGABRT, as a failed assertion in C does.
+            End::Abort => unsafe { libc::abort() },
+        }
     })
 }
 

@@ -100,10 +100,11 @@ impl World {
         let names = GROUPS.map(|(group, _)| format!("{group:?}")).join(", ");
         let mut config = format!(
             "monitored_pg_names = [{names}]\nfunctions = [\"occupancy\"]\n\
-             [paths]\nruntime_config = {:?}\nmeasurements = {:?}\nstate = {:?}\n\
+             [paths]\nruntime_config = {:?}\nmeasurements = {:?}\ncontainers = {:?}\nstate = {:?}\n\
              [export]\nprotocol = \"file\"\npath = {:?}\n",
             world.path("runtime.conf"),
             world.path("measurements"),
+            world.path("containers"),
             world.path("state"),
             world.path("metrics.otlp.jsonl"),
         );

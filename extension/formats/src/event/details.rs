@@ -50,6 +50,7 @@ pub struct KernelDetails<'a> {
 
 impl KernelDetails<'_> {
     /// Details that tell nothing.
+    #[cfg(feature = "parquet")]
     pub(crate) const NONE: KernelDetails<'static> = KernelDetails {
         correlation: None,
         grid: None,

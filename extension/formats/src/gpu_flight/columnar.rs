@@ -244,8 +244,8 @@ impl Writing<'_> {
     /// Writes the details of a kernel, as far as that is wanted, and says whether there are any.
     fn details_of(&mut self, source: &Source<'_>, kernel: &Kernel<'_>, name: i64) -> Option<bool> {
         let mut details = kernel.details.clone().unwrap_or_default();
-        details.grid = details.grid.or(kernel.grid);
-        details.block = details.block.or(kernel.block);
+        details.grid = kernel.grid.or(details.grid);
+        details.block = kernel.block.or(details.block);
         details.correlation = details.correlation.or(kernel.correlation);
         let bare = KernelDetails { correlation: details.correlation, ..KernelDetails::default() };
         if details == bare {

@@ -1,6 +1,6 @@
 //! What the writer of batches remembers of a session: its texts, its waiting rows, its open scopes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::Channel;
 use super::columnar_batch::Rows;
@@ -57,7 +57,7 @@ pub(super) struct Place {
 #[derive(Debug, Default)]
 pub(super) struct Scopes {
     last_instance: i64,
-    open: HashMap<String, Vec<(i64, Timestamp)>>,
+    open: HashMap<String, VecDeque<(i64, Timestamp)>>,
     depth: i64,
 }
 
@@ -159,11 +159,11 @@ impl Session {
     /// Appends the session's first line where the channel has none.
     pub(super) fn begin(&mut self, channel: Channel, out: &mut Vec<u8>) {
         let bit = 1 << channel.index();
-        if self.started & bit == 0 {
-            if let Some(start) = &self.start {
-                out.extend_from_slice(start);
-                self.started |= bit;
-            }
+        if self.started & bit == 0
+            && let Some(start) = &self.start
+        {
+            out.extend_from_slice(start);
+            self.started |= bit;
         }
     }
 }
@@ -180,14 +180,19 @@ impl Scopes {
                 self.depth += 1;
                 let instance = scope.instance.unwrap_or_else(|| self.next());
                 if scope.instance.is_none() && self.open.len() < MOST_OPEN {
-                    self.open.entry(key.to_owned()).or_default().push((instance, scope.time));
+                    self.open.entry(key.to_owned()).or_default().push_back((instance, scope.time));
                 }
                 instance
             }
             Phase::End => {
                 self.depth = (self.depth - 1).max(0);
-                let begun = self.open.get_mut(key).and_then(Vec::pop);
-                if self.open.get(key).is_some_and(Vec::is_empty) {
+                // Scopes of one path are not within each other, or the inner one's path were longer:
+                // they overlap, and the first to begin is the first to end. Names alone nest.
+                let begun = self.open.get_mut(key).and_then(|open| match &scope.path {
+                    Some(_) => open.pop_front(),
+                    None => open.pop_back(),
+                });
+                if self.open.get(key).is_some_and(VecDeque::is_empty) {
                     self.open.remove(key);
                 }
                 began = begun.map(|(_, began)| began);

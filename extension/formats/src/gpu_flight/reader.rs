@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::batch::Batch;
+use super::budget::Budget;
 use super::dictionary::{Dictionaries, Kind, Refused};
 use super::entries::{DeviceLine, SessionLine};
 use super::fat::{DEVICE_TYPES, SESSION_TYPES};
@@ -17,12 +18,17 @@ use crate::record::{Field as _, Record as _, Slot};
 /// Most sessions that are remembered; the least numbered beyond them are refused.
 const MOST_SESSIONS: usize = 1_024;
 
+/// What stands where there is no room for a text.
+const ROOM: &str = "fewer names and texts";
+
 /// Reads a log, or the channels of a session one after the other.
 ///
-/// Memory, at most: the dictionaries of a session 8 MiB of texts, 8 MiB of lines that wait for
-/// theirs, and one batch.
+/// Memory, at most: 8 MiB of texts for the dictionaries of a session and 64 MiB for all that is
+/// remembered of all sessions, 8 MiB of lines that wait for their dictionary, and one batch. What
+/// goes beyond is refused and named.
 #[derive(Debug, Default)]
 pub struct Reader {
+    budget: Budget,
     sessions: HashMap<String, Session>,
     waiting: Queue,
     cells: Vec<i64>,
@@ -65,6 +71,12 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// Whether that line, the last one read, waits for its dictionary: what it tells comes later.
+    #[must_use]
+    pub fn waits(&self, line: u64) -> bool {
+        self.waiting.ends_with(line)
     }
 
     /// Names what never got its dictionary. Call it when the log has ended.
@@ -117,13 +129,16 @@ impl Reader {
         sink: &mut dyn Sink,
     ) -> Result<(), Finding> {
         let name = source.session.as_deref().unwrap_or_default();
-        let session = session(&mut self.sessions, number, name)?;
-        session.learn(&source);
+        let budget = &mut self.budget;
+        let session = session(&mut self.sessions, budget, number, name)?;
+        session
+            .learn(&source, budget)
+            .map_err(|spent| Finding::refused(number, "app", ROOM, spent.to_string()))?;
         if !session.is_new_bound(&what) {
             return Ok(());
         }
         match &mut what {
-            What::Scope(scope) => session.scopes.note(scope),
+            What::Scope(scope) => session.scopes.note(scope, budget),
             What::Profile(sample) => sample.scope_ended = session.scopes.had_ended(sample),
             _ => {}
         }
@@ -135,15 +150,16 @@ impl Reader {
 
     fn dictionary(&mut self, number: u64, text: &str, sink: &mut dyn Sink) -> Result<(), Finding> {
         let update = Update::read(number, text, sink)?;
-        let session = session(&mut self.sessions, number, &update.session)?;
+        let budget = &mut self.budget;
+        let session = session(&mut self.sessions, budget, number, &update.session)?;
+        let mut known = vec![];
         for (kind, id, text) in update.entries {
-            if let Err(finding) = define(&mut session.dictionaries, number, kind, &id, &text) {
-                sink.finding(finding);
+            match define(&mut session.dictionaries, budget, number, kind, &id, &text) {
+                Ok(id) => known.push((kind, id)),
+                Err(finding) => sink.finding(finding),
             }
         }
-        let dictionaries = &session.dictionaries;
-        let is_known = |(kind, id)| dictionaries.text(kind, id).is_some();
-        for waiting in self.waiting.take(&update.session, is_known) {
+        for waiting in self.waiting.take(&update.session, known.into_iter()) {
             self.again(&waiting, Patience::Waits, sink);
         }
         Ok(())
@@ -169,7 +185,8 @@ impl Reader {
     ) -> Result<(), Finding> {
         let batch = Batch::read(text, std::mem::take(&mut self.cells))
             .map_err(|wrong| Finding::refused(number, wrong.field, wrong.expected, wrong.found))?;
-        let session = session(&mut self.sessions, number, &batch.session)?;
+        let budget = &mut self.budget;
+        let session = session(&mut self.sessions, budget, number, &batch.session)?;
         if !session.seen.is_new(of, batch.number) {
             let found = format!("{} again", batch.number.unwrap_or_default());
             return Err(Finding::refused(
@@ -198,19 +215,20 @@ impl Reader {
         let layout = Layout::new(of, &batch.columns).map_err(|name| {
             Finding::refused(number, "columns", format!("a column {name}"), "none")
         })?;
-        let session = session(&mut self.sessions, number, &batch.session)?;
+        let budget = &mut self.budget;
+        let session = session(&mut self.sessions, budget, number, &batch.session)?;
         let rows = batch.cells.chunks_exact(batch.columns.len().max(1));
         let mut unexplained =
             rows.clone().filter_map(|row| layout.unexplained(row, &session.dictionaries));
-        if patience == Patience::Waits {
-            if let Some(id) = unexplained.next() {
-                let session = batch.session.to_string();
-                let waiting = Waiting { line: number, of, session, text: text.to_owned(), id };
-                for crowded_out in self.waiting.push(waiting) {
-                    self.again(&crowded_out, Patience::IsOver, sink);
-                }
-                return Ok(());
+        if patience == Patience::Waits
+            && let Some(id) = unexplained.next()
+        {
+            let session = batch.session.to_string();
+            let waiting = Waiting { line: number, of, session, text: text.to_owned(), id };
+            for crowded_out in self.waiting.push(waiting) {
+                self.again(&crowded_out, Patience::IsOver, sink);
             }
+            return Ok(());
         }
         let mut faults = BTreeSet::new();
         for row in rows {
@@ -224,7 +242,7 @@ impl Reader {
                 }
             };
             match &mut what {
-                What::Scope(scope) => session.scopes.note(scope),
+                What::Scope(scope) => session.scopes.note(scope, budget),
                 What::Profile(sample) => sample.scope_ended = session.scopes.had_ended(sample),
                 _ => {}
             }
@@ -260,6 +278,7 @@ impl Unresolved {
 
 fn session<'s>(
     sessions: &'s mut HashMap<String, Session>,
+    budget: &mut Budget,
     line: u64,
     name: &str,
 ) -> Result<&'s mut Session, Finding> {
@@ -272,6 +291,9 @@ fn session<'s>(
                 name,
             ));
         }
+        budget
+            .take(name)
+            .map_err(|spent| Finding::refused(line, "session_id", ROOM, spent.to_string()))?;
         sessions.insert(name.to_owned(), Session::default());
     }
     sessions.get_mut(name).ok_or_else(|| Finding::refused(line, "session_id", "a session", name))
@@ -292,24 +314,26 @@ fn type_of(text: &str) -> json::Result<Option<Text<'_>>> {
 
 fn define(
     dictionaries: &mut Dictionaries,
+    budget: &mut Budget,
     line: u64,
     kind: Kind,
     id: &str,
     text: &str,
-) -> Result<(), Finding> {
+) -> Result<i64, Finding> {
     let refuse = |expected: String, found: String| {
         Err(Finding::refused(line, format!("{}.{id}", kind.key()), expected, found))
     };
     let Ok(number) = id.parse() else {
         return refuse("a whole number as id".to_owned(), id.to_owned());
     };
-    match dictionaries.define(kind, number, text) {
-        Ok(()) => Ok(()),
+    match dictionaries.define(kind, number, text, budget) {
+        Ok(()) => Ok(number),
         Err(Refused::Redefined(known)) => {
             refuse(format!("{known:?}, which it was before"), format!("{text:?}"))
         }
         Err(Refused::NotAnId) => refuse("an id from 1".to_owned(), id.to_owned()),
-        Err(Refused::Full(full)) => refuse("fewer texts".to_owned(), full.to_string()),
+        Err(Refused::Full(full)) => refuse(ROOM.to_owned(), full.to_string()),
+        Err(Refused::Spent(spent)) => refuse(ROOM.to_owned(), spent.to_string()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Most ranges that are kept for a type. Numbers rise by one, so that one range is the rule.
-const MOST_RANGES: usize = 4_096;
+const MOST_RANGES: usize = 256;
 
 /// A set of whole numbers that costs one entry for each run of neighbours.
 #[derive(Debug, Default)]

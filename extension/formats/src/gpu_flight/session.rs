@@ -2,14 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::budget::{Budget, Spent};
 use super::dictionary::Dictionaries;
 use super::rows::Type;
 use super::seen::Seen;
 use crate::event::{Phase, Profile, Scope, Source, What};
 use crate::time::Timestamp;
 
-/// Most scope names whose times are kept.
-const MOST_SCOPES: usize = 65_536;
+/// Most beginnings and ends that are kept: one of each is the rule.
+const MOST_BOUNDS: usize = 64;
 
 /// One session.
 #[derive(Debug, Default)]
@@ -39,11 +40,13 @@ struct Times {
 
 impl Session {
     /// Remembers the first process and program that the session is said to be of.
-    pub(super) fn learn(&mut self, source: &Source<'_>) {
+    pub(super) fn learn(&mut self, source: &Source<'_>, budget: &mut Budget) -> Result<(), Spent> {
         self.source.pid = self.source.pid.or(source.pid);
         if let (None, Some(app)) = (&self.source.app, &source.app) {
+            budget.take(app)?;
             self.source.app = Some(app.to_string().into());
         }
+        Ok(())
     }
 
     /// Whether the session's beginning or end comes for the first time: each channel has both.
@@ -53,7 +56,7 @@ impl Session {
             What::End(time) => (false, *time),
             _ => return true,
         };
-        if self.bounds.len() >= MOST_SCOPES {
+        if self.bounds.len() >= MOST_BOUNDS {
             self.bounds.clear();
         }
         self.bounds.insert(bound)
@@ -68,10 +71,10 @@ impl SeenBatches {
 }
 
 impl ScopeTimes {
-    /// Notes when a scope was open.
-    pub(super) fn note(&mut self, scope: &Scope<'_>) {
+    /// Notes when a scope was open. Where there is no room for its name, no sample of it is marked.
+    pub(super) fn note(&mut self, scope: &Scope<'_>, budget: &mut Budget) {
         if !self.0.contains_key(scope.name.as_ref()) {
-            if self.0.len() >= MOST_SCOPES {
+            if budget.take(&scope.name).is_err() {
                 return;
             }
             self.0.insert(scope.name.to_string(), Times::default());
@@ -79,11 +82,11 @@ impl ScopeTimes {
         let Some(times) = self.0.get_mut(scope.name.as_ref()) else { return };
         match scope.phase {
             Phase::Begin => {
-                times.open += 1;
+                times.open = times.open.saturating_add(1);
                 times.last_begin = times.last_begin.max(Some(scope.time));
             }
             Phase::End => {
-                times.open -= 1;
+                times.open = times.open.saturating_sub(1);
                 times.last_end = times.last_end.max(Some(scope.time));
             }
             _ => {}

@@ -17,8 +17,8 @@ const MOST_OPEN: usize = 65_536;
 #[derive(Debug, Default)]
 pub struct Writer {
     losses: Losses,
-    /// When scopes began whose end has to say so: by session, pid, and instance or name.
-    open: HashMap<(Option<String>, Option<i64>, Result<i64, String>), Vec<Timestamp>>,
+    /// The scopes whose end has to say when they began.
+    open: Open,
 }
 
 impl Writer {
@@ -74,6 +74,7 @@ impl Writer {
     }
 }
 
+/// When scopes began, by session, pid, and instance or else name.
 type Open = HashMap<(Option<String>, Option<i64>, Result<i64, String>), Vec<Timestamp>>;
 
 /// When the scope began that this ends; remembers those that begin.

@@ -48,10 +48,10 @@ impl SampleScopes {
         if self.by_correlation.insert(correlation, name).is_none() {
             self.order.push_back(correlation);
         }
-        if self.order.len() > MOST {
-            if let Some(oldest) = self.order.pop_front() {
-                self.by_correlation.remove(&oldest);
-            }
+        if self.order.len() > MOST
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.by_correlation.remove(&oldest);
         }
     }
 }

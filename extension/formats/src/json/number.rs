@@ -54,12 +54,12 @@ impl<'a> Number<'a> {
     /// at all.
     #[must_use]
     pub fn scaled(self, shift: i64) -> Option<i128> {
-        if shift == 0 && self.digits.len() < 20 {
-            if let Some((value, length)) = plain_integer(self.digits.as_bytes()) {
-                if length == self.digits.len() {
-                    return Some(i128::from(value));
-                }
-            }
+        if shift == 0
+            && self.digits.len() < 20
+            && let Some((value, length)) = plain_integer(self.digits.as_bytes())
+            && length == self.digits.len()
+        {
+            return Some(i128::from(value));
         }
         let Parts { negative, whole, fraction, exponent } = self.parts();
         let fraction = fraction.trim_end_matches('0');

@@ -118,8 +118,4 @@ impl Logs {
     pub(crate) fn channels(&self) -> impl Iterator<Item = &[u8]> {
         self.0.iter().map(Vec::as_slice)
     }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.0.iter().map(Vec::len).sum()
-    }
 }

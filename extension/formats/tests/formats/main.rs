@@ -8,6 +8,14 @@
     reason = "a test stops at the first surprise"
 )]
 
+#[cfg(feature = "parquet")]
+#[path = "../../examples/session_report/forms.rs"]
+#[allow(dead_code, reason = "the report uses more of it")]
+mod forms;
+#[cfg(feature = "parquet")]
+#[path = "../../examples/session_report/truth.rs"]
+mod truth;
+
 mod bounds;
 mod collect;
 mod gpu_flight_logs;
@@ -16,6 +24,5 @@ mod gpumon_schema;
 mod model;
 mod round_trips;
 #[cfg(feature = "parquet")]
-#[cfg(any())]
 mod session_hour;
 mod stand_alone;

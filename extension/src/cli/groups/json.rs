@@ -6,10 +6,13 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::health::{Healths, is_stale};
 use crate::groups::{
     ConditionExplanation, Explanation, Group, GroupExplanation, GroupOutcome, Process, Resolution,
     Skipped, Subject, Unreadable,
 };
+use crate::instrument_health::HealthReport;
+use crate::instrument_health::file::HealthFault;
 
 pub(super) fn write(out: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, document)?;
@@ -47,6 +50,37 @@ struct ProcessDocument<'a> {
     otel_service_name: Option<&'a str>,
     cuda_driver_mapped: Option<bool>,
     module_mapped: Option<bool>,
+    health: Option<HealthDocument<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum HealthDocument<'a> {
+    Refused {
+        refused: String,
+    },
+    Said {
+        state: &'static str,
+        stale: bool,
+        reason: Option<&'a str>,
+        since_unix_nanoseconds: String,
+        updated_unix_nanoseconds: String,
+        functions: &'a [String],
+        launches_seen: u64,
+        launches_measured_share: Option<f64>,
+        launches_dropped: u64,
+        windows: u64,
+        windows_discarded: u64,
+        window_time_nanoseconds: String,
+        resident_bytes: Option<u64>,
+        devices: Vec<DeviceDocument>,
+    },
+}
+
+#[derive(Serialize)]
+struct DeviceDocument {
+    ordinal: u32,
+    launches: u64,
 }
 
 #[derive(Serialize)]
@@ -93,9 +127,14 @@ struct ConditionDocument<'a> {
     unreadable: Option<UnreadableDocument>,
 }
 
-pub(super) fn resolution(resolution: &Resolution) -> ResolutionDocument<'_> {
+pub(super) fn resolution<'a>(
+    resolution: &'a Resolution,
+    healths: &'a Healths,
+    now_ns: u64,
+) -> ResolutionDocument<'a> {
+    let groups = resolution.groups.iter().map(|group| self::group(group, healths, now_ns));
     ResolutionDocument {
-        groups: resolution.groups.iter().map(group).collect(),
+        groups: groups.collect(),
         processes_looked_at: resolution.listed,
         other_users_hidden: resolution.others_hidden,
         left_out: resolution.skipped.iter().map(skipped).collect(),
@@ -121,9 +160,39 @@ pub(super) fn explanation(explanation: &Explanation) -> ExplanationDocument<'_> 
     }
 }
 
-fn group(group: &Group) -> GroupDocument<'_> {
-    let processes = group.processes.iter().map(process).collect();
-    GroupDocument { name: &group.name, processes }
+fn group<'a>(group: &'a Group, healths: &'a Healths, now_ns: u64) -> GroupDocument<'a> {
+    let processes = group.processes.iter().map(|process| ProcessDocument {
+        health: healths.of(process).map(|health| self::health(health, now_ns)),
+        ..self::process(process)
+    });
+    GroupDocument { name: &group.name, processes: processes.collect() }
+}
+
+fn health(health: &Result<HealthReport, HealthFault>, now_ns: u64) -> HealthDocument<'_> {
+    let report = match health {
+        Err(fault) => return HealthDocument::Refused { refused: fault.to_string() },
+        Ok(report) => report,
+    };
+    HealthDocument::Said {
+        state: report.state.name(),
+        stale: is_stale(report, now_ns),
+        reason: report.reason.as_deref(),
+        since_unix_nanoseconds: report.since_ns.to_string(),
+        updated_unix_nanoseconds: report.updated_ns.to_string(),
+        functions: &report.functions,
+        launches_seen: report.launches_seen,
+        launches_measured_share: report.launches_measured_share,
+        launches_dropped: report.launches_dropped,
+        windows: report.windows,
+        windows_discarded: report.windows_discarded,
+        window_time_nanoseconds: report.window_time_ns.to_string(),
+        resident_bytes: report.resident_bytes,
+        devices: report
+            .devices
+            .iter()
+            .map(|device| DeviceDocument { ordinal: device.ordinal, launches: device.launches })
+            .collect(),
+    }
 }
 
 fn process(process: &Process) -> ProcessDocument<'_> {
@@ -143,6 +212,7 @@ fn process(process: &Process) -> ProcessDocument<'_> {
         otel_service_name: process.otel_service_name.as_deref(),
         cuda_driver_mapped: mapped.map(|mapped| mapped.cuda_driver),
         module_mapped: mapped.map(|mapped| mapped.module),
+        health: None,
     }
 }
 

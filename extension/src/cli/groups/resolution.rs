@@ -9,6 +9,7 @@ use nix::unistd::{Uid, User};
 use crate::groups::{Process, Resolution};
 
 use super::age::age;
+use super::health::{self, Healths};
 use crate::cli::Screen;
 use crate::cli::columns::Columns;
 use crate::cli::printable::printable;
@@ -19,10 +20,14 @@ const SHORT_ID: usize = 12;
 pub(super) fn write(
     out: &mut dyn Write,
     resolution: &Resolution,
+    healths: &Healths,
     options: &Screen,
 ) -> io::Result<()> {
     if resolution.groups.iter().any(|group| !group.processes.is_empty()) {
-        table(resolution, options).write(out, "")?;
+        table(resolution, healths, options).write(out, "")?;
+    }
+    for note in health::notes(resolution, healths, options.now_unix_nanoseconds) {
+        writeln!(out, "{}", printable(&note))?;
     }
     for note in notes(resolution) {
         writeln!(out, "{}", printable(&note))?;
@@ -30,7 +35,7 @@ pub(super) fn write(
     Ok(())
 }
 
-fn table(resolution: &Resolution, options: &Screen) -> Columns {
+fn table(resolution: &Resolution, healths: &Healths, options: &Screen) -> Columns {
     let processes = || resolution.groups.iter().flat_map(|group| &group.processes);
     // Outside of containers these two would only repeat the pid and say nothing.
     let inside = processes().any(|process| process.namespace_pid != process.id.pid);
@@ -38,7 +43,10 @@ fn table(resolution: &Resolution, options: &Screen) -> Columns {
     let mut titles = vec!["GROUP", "PID"];
     titles.extend(inside.then_some("PID INSIDE"));
     titles.extend(containers.then_some("CONTAINER"));
-    titles.extend(["USER", "AGE", "CUDA", "MODULE", "COMMAND"]);
+    titles.extend(["USER", "AGE", "CUDA", "MODULE"]);
+    let told = !healths.is_empty();
+    titles.extend(health::TITLES.iter().filter(|_| told));
+    titles.push("COMMAND");
     let mut columns = Columns::new(&titles, options);
     columns.align_right("PID", &titles);
     columns.align_right("PID INSIDE", &titles);
@@ -54,8 +62,11 @@ fn table(resolution: &Resolution, options: &Screen) -> Columns {
                 Cell::new(age(process.created_unix_nanoseconds, options.now_unix_nanoseconds)),
                 yes_or_no(mapped.map(|mapped| mapped.cuda_driver)),
                 yes_or_no(mapped.map(|mapped| mapped.module)),
-                Cell::new(printable(command(process))),
             ]);
+            if told {
+                cells.extend(health::cells(healths.of(process), options.now_unix_nanoseconds));
+            }
+            cells.push(Cell::new(printable(command(process))));
             columns.row(cells);
         }
     }

@@ -117,7 +117,7 @@ fn unreadable(reply: &Reply) -> Outcome {
 }
 
 /// The receiver's reason: a `google.rpc.Status` as protobuf or JSON, or text.
-fn words(reply: &Reply) -> String {
+pub(crate) fn words(reply: &Reply) -> String {
     let content_type = header(&reply.headers, CONTENT_TYPE).unwrap_or_default();
     let body = reply.body.as_slice();
     if content_type.starts_with("application/x-protobuf")
@@ -139,7 +139,7 @@ fn words(reply: &Reply) -> String {
 
 /// What Go and nginx answer to a request without TLS, or without the client certificate that they
 /// want: with 400, as if the data were wrong.
-fn speaks_of_tls(words: &str) -> bool {
+pub(crate) fn speaks_of_tls(words: &str) -> bool {
     [
         "HTTP request to an HTTPS server",
         "plain HTTP request was sent to HTTPS port",
@@ -151,7 +151,7 @@ fn speaks_of_tls(words: &str) -> bool {
 }
 
 /// `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3).
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let value = header(headers, RETRY_AFTER)?.trim();
     if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));

@@ -17,21 +17,22 @@ const LARGEST_BODY: u64 = 64 * 1024;
 
 /// What a receiver answered.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Reply {
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
     /// The body, or its first [`LARGEST_BODY`] bytes.
-    pub(super) body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// A connection to one receiver, kept open between requests.
 #[derive(Debug)]
-pub(super) struct Poster {
+pub(crate) struct Poster {
     agent: Agent,
 }
 
 impl Poster {
-    pub(super) fn new(endpoint: &Endpoint, tls: &Tls) -> Self {
+    /// `accept` is the media type that answers should have.
+    pub(crate) fn new(endpoint: &Endpoint, tls: &Tls, accept: &str) -> Self {
         let config = Agent::config_builder()
             .https_only(endpoint.is_tls())
             .http_status_as_error(false)
@@ -40,14 +41,14 @@ impl Poster {
             .max_redirects_will_error(false)
             // `HTTP_PROXY` is the environment's; settings decide where requests go.
             .proxy(None)
-            .accept("application/x-protobuf")
+            .accept(accept)
             .tls_config(tls_config(tls))
             .build();
         Self { agent: config.into() }
     }
 
     /// Sends `request` once and reads the answer, all of it by `deadline`.
-    pub(super) fn post(
+    pub(crate) fn post(
         &self,
         request: Request<Bytes>,
         deadline: Instant,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use http::{HeaderName, HeaderValue};
 
-use super::{Finding, Resolver};
+use super::Resolver;
 use crate::config::export::Protocol;
 use crate::otlp::attribute_list;
 use crate::otlp::credentials::{Headers, Secret};
@@ -49,7 +49,7 @@ impl Resolver<'_> {
         for (name, text) in &export.headers {
             let key = format!("export.headers.{name}");
             let value = match text.strip_prefix("file:") {
-                Some(path) => self.credential(&key, Path::new(path), true),
+                Some(path) => self.findings.credential(&key, Path::new(path), true),
                 None => Some(Secret::new(text.clone())),
             };
             if let Some(value) = value {
@@ -68,7 +68,7 @@ impl Resolver<'_> {
         headers: &mut Headers,
     ) {
         let mut fault = |problem: String, remedy: &str| {
-            self.faults.push(Finding { key: key.to_owned(), problem, remedy: remedy.to_owned() });
+            self.findings.fault(key, problem, remedy);
         };
         let Ok(header) = HeaderName::from_bytes(name.as_bytes()) else {
             fault(

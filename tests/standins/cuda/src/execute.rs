@@ -25,7 +25,7 @@ extern "C" fn standin_executed_instructions() -> u64 {
 }
 
 /// Runs a function of a handle that was checked.
-pub(crate) fn run(function: usize, grid: [u32; 3], block: [u32; 3]) {
+pub(crate) fn run(function: usize, grid: [u32; 3], block: [u32; 3], dynamic_shared: u32) {
     let Ok(function) = registry::function(function) else { return };
     let kernel = function.kernel;
     let count = |lengths: [u32; 3]| lengths.iter().map(|&n| u64::from(n)).product::<u64>();
@@ -39,6 +39,13 @@ pub(crate) fn run(function: usize, grid: [u32; 3], block: [u32; 3]) {
     let of = |per_warp: u64| work(kernel, per_warp, warps, run);
     let execution = Execution {
         name: kernel.name.as_ptr(),
+        grid,
+        block,
+        registers: kernel.registers,
+        static_shared: kernel.shared,
+        dynamic_shared,
+        device: registry::current().map_or(0, |context| context.ordinal.cast_unsigned()),
+        duration: kernel.duration,
         instructions: of(kernel.instructions),
         global: of(kernel.global),
         lines: of(kernel.lines),

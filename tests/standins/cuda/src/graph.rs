@@ -230,6 +230,21 @@ unsafe extern "C" fn cuGraphKernelNodeGetParams_v2(
     unsafe { answer_or(params.cast(), found) }
 }
 
+/// No kernel here has an attribute: every value is zero.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuGraphKernelNodeGetAttribute(
+    node: *mut c_void,
+    _attribute: u32,
+    value: *mut [u64; 8],
+) -> CUresult {
+    let found = graphs().node(node as usize).and_then(|node| match node {
+        Node::Kernel(_) => Ok([0; 8]),
+        _ => Err(INVALID_VALUE),
+    });
+    // SAFETY: the caller passes a union to be written, as the C interface asks.
+    unsafe { answer_or(value, found) }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuGraphChildGraphNodeGetGraph(
     node: *mut c_void,
@@ -282,6 +297,18 @@ extern "C" fn cuGraphExecDestroy(executable: *mut c_void) -> CUresult {
     })
 }
 
+/// Traced, as whoever subscribed hears of it; the executable graph stays what it was.
+#[unsafe(no_mangle)]
+extern "C" fn cuGraphExecKernelNodeSetParams_v2(
+    executable: *mut c_void,
+    node: *mut c_void,
+    _params: *const c_void,
+) -> CUresult {
+    let api = Api { name: c"cuGraphExecKernelNodeSetParams_v2", cbid: 692 };
+    let params = HandleParams { handle: executable, stream: node };
+    traced(api, (&raw const params).cast(), None, || SUCCESS)
+}
+
 fn launch(api: Api, executable: *mut c_void, stream: *mut c_void) -> CUresult {
     let params = HandleParams { handle: executable, stream };
     traced(api, (&raw const params).cast(), None, || {
@@ -290,7 +317,7 @@ fn launch(api: Api, executable: *mut c_void, stream: *mut c_void) -> CUresult {
         let Some(nodes) = nodes else { return INVALID_HANDLE };
         for node in nodes {
             if let Node::Kernel(kernel) = node {
-                execute::run(kernel.function, kernel.grid, kernel.block);
+                execute::run(kernel.function, kernel.grid, kernel.block, kernel.shared);
             }
         }
         SUCCESS

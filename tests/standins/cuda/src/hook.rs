@@ -1,16 +1,24 @@
 //! Where the stand-in CUPTI listens in.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use crate::interface::{DOMAIN_DRIVER_API, DOMAIN_EXECUTION, DOMAIN_RESOURCE, Event, Hook};
+use crate::interface::{
+    DOMAIN_DRIVER_API, DOMAIN_EXECUTION, DOMAIN_RESOURCE, DOMAIN_TRANSFER, Event, Hook, Transfer,
+};
 use crate::registry;
 use crate::result::CUresult;
 
 static HOOK: RwLock<Option<Hook>> = RwLock::new(None);
 static CALLS: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    /// The call that the thread is in; 0 for none.
+    static CALL: Cell<u32> = const { Cell::new(0) };
+}
 
 /// An API function that CUPTI can trace.
 #[derive(Clone, Copy)]
@@ -56,7 +64,9 @@ pub(crate) fn traced(
         correlation_data: &raw mut correlation_data,
     };
     emit(&event);
+    let before = CALL.replace(event.correlation_id);
     let outcome = call();
+    CALL.set(before);
     // SAFETY: `return_value` points to `result`, which lives as long as this function.
     unsafe { event.return_value.write(outcome) };
     event.site = 1;
@@ -81,6 +91,12 @@ pub(crate) fn executed(execution: *const c_void) {
     emit(&plain(DOMAIN_EXECUTION, 0, registry::current_handle(), execution));
 }
 
+/// Says that memory was copied in the current context.
+pub(crate) fn transferred(transfer: &Transfer) {
+    let transfer = (&raw const *transfer).cast();
+    emit(&plain(DOMAIN_TRANSFER, 0, registry::current_handle(), transfer));
+}
+
 fn plain(domain: u32, cbid: u32, context: usize, params: *const c_void) -> Event {
     Event {
         domain,
@@ -92,7 +108,7 @@ fn plain(domain: u32, cbid: u32, context: usize, params: *const c_void) -> Event
         symbol_name: ptr::null(),
         context: context as *mut c_void,
         context_uid: registry::context(context).map_or(0, |context| context.uid),
-        correlation_id: 0,
+        correlation_id: CALL.get(),
         correlation_data: ptr::null_mut(),
     }
 }

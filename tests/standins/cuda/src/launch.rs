@@ -117,7 +117,7 @@ fn submit(
     if refused == SUCCESS {
         let node = KernelNode { function: function as usize, grid, block, shared };
         if !capture::add(stream as usize, &node) {
-            execute::run(node.function, grid, block);
+            execute::run(node.function, grid, block, shared);
         }
     }
     refused

@@ -16,6 +16,7 @@
 //! branches=4 divergent=1
 //! spread=0.5        data-dependent: a launch executes between 0.5 and 1.5 of these, evenly spread
 //! drift=0.001       each launch executes by so much of these more than the one before
+//! duration=1000     nanoseconds that it runs, as its activity record says
 //! ```
 
 use std::ffi::CString;
@@ -54,6 +55,7 @@ pub(crate) struct Kernel {
     pub(crate) divergent: u64,
     pub(crate) spread: f64,
     pub(crate) drift: f64,
+    pub(crate) duration: u64,
 }
 
 impl Kernel {
@@ -70,6 +72,7 @@ impl Kernel {
             divergent: 0,
             spread: 0.0,
             drift: 0.0,
+            duration: 1000,
         }
     }
 }
@@ -159,6 +162,7 @@ fn kernel<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Kernel> {
             "divergent" => kernel.divergent = value.parse().ok()?,
             "spread" => kernel.spread = value.parse().ok()?,
             "drift" => kernel.drift = value.parse().ok()?,
+            "duration" => kernel.duration = value.parse().ok()?,
             _ => return None,
         }
     }

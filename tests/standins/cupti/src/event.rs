@@ -3,8 +3,9 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
+use crate::activity;
 use crate::fault::fault;
-use crate::interface::{DOMAIN_EXECUTION, DOMAIN_RESOURCE, Event};
+use crate::interface::{DOMAIN_EXECUTION, DOMAIN_RESOURCE, DOMAIN_TRANSFER, Event};
 use crate::sass;
 use crate::subscriber::listener;
 
@@ -45,6 +46,12 @@ pub(crate) unsafe extern "C" fn on_event(event: *const Event) {
         // SAFETY: events of this domain carry an execution, which lives as long as the event.
         let execution = unsafe { &*event.function_params.cast() };
         sass::executed(event.context as usize, execution);
+        activity::executed(event, execution);
+        return;
+    }
+    if event.domain == DOMAIN_TRANSFER {
+        // SAFETY: events of this domain carry a transfer, which lives as long as the event.
+        activity::transferred(event, unsafe { &*event.function_params.cast() });
         return;
     }
     if (event.domain, event.cbid) == (DOMAIN_RESOURCE, CONTEXT_DESTROY_STARTING) {

@@ -22,3 +22,9 @@ pub(crate) fn log(line: &str) {
     // A log that cannot be written is seen by the test that waits for its lines.
     let _written = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
 }
+
+/// Ends the process as the program itself might, in the midst of a call.
+#[expect(clippy::disallowed_methods, reason = "a fault to be played")]
+pub(crate) fn end_process(code: u32) -> ! {
+    std::process::exit(code.cast_signed())
+}

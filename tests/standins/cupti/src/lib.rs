@@ -19,12 +19,29 @@
 //! STANDIN_CUPTI_FAULT=zeros           no kernel counts anything
 //! STANDIN_CUPTI_FAULT=context-gone    a context is destroyed as soon as it is enabled
 //! STANDIN_CUPTI_FAULT=slow-window=50  patching takes that many milliseconds
+//! STANDIN_CUPTI_FAULT=exit-in-window=7      patching calls exit(7)
+//! STANDIN_CUPTI_FAULT=exit-in-subscribe=7   so does cuptiSubscribe
+//! STANDIN_CUPTI_FAULT=record-names=1  names of counted records are 1 no addresses, 2 constants,
+//!                                     3 one and the same, 4 inside of allocated memory
+//! STANDIN_CUPTI_FAULT=no-records      a window brings none
+//! STANDIN_CUPTI_FAULT=many-records    a window is said to bring more than memory holds
+//! STANDIN_CUPTI_FAULT=garbage=1       counted values are 1 of metrics that nobody asked for, 2 the
+//!                                     largest number there is
+//! STANDIN_CUPTI_FAULT=activity-register=1   the buffers' callbacks are refused with that
+//!                                     CUptiResult; so are activity-enable=14, activity-copies=14
+//!                                     (copies alone) and activity-flush=999
+//! STANDIN_CUPTI_FAULT=activity-name=1 kernels' names are at addresses where nothing is: 1 near
+//!                                     null, 2 null, 3 far away
+//! STANDIN_CUPTI_FAULT=activity-times  kernels have no times
+//! STANDIN_CUPTI_FAULT=activity-cut=1  the last record of a buffer is cut off: 1 and CUPTI says so,
+//!                                     2 and it does not
+//! STANDIN_CUPTI_FAULT=activity-others records that nobody asked for are among the kernels
 //! STANDIN_CUPTI_OTHER_TOOL=FILE       another tool has the slot while there is such a file
-//! STANDIN_CUPTI_LOG=FILE              a line for each subscribe, unsubscribe and finalize, and for
-//!                                     each call of the SASS metrics that is made in wrong order
+//! STANDIN_CUPTI_LOG=FILE              a line for each subscribe, unsubscribe and finalize, each kind of
+//!                                     activity that is switched on or off, and for each call of the SASS metrics that is made in wrong order
 //! ```
 //!
-//! Layouts and numbers are those of cupti_callbacks.h, cupti_result.h and cupti_sass_metrics.h
+//! Layouts and numbers are those of cupti_activity.h, cupti_callbacks.h, cupti_result.h and cupti_sass_metrics.h
 //! (CUPTI 13.0).
 #![allow(non_snake_case, reason = "the exported names are CUPTI's")]
 #![allow(unsafe_code, reason = "a C interface: pointers come from the caller")]
@@ -32,6 +49,7 @@
 #[path = "../../interface.rs"]
 mod interface;
 
+mod activity;
 mod driver;
 mod event;
 mod fault;

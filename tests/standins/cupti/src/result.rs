@@ -11,6 +11,8 @@ pub(crate) const INVALID_PARAMETER: CUptiResult = 1;
 pub(crate) const INVALID_DEVICE: CUptiResult = 2;
 pub(crate) const INVALID_CONTEXT: CUptiResult = 3;
 pub(crate) const INVALID_OPERATION: CUptiResult = 7;
+pub(crate) const MAX_LIMIT_REACHED: CUptiResult = 12;
+pub(crate) const INVALID_KIND: CUptiResult = 21;
 pub(crate) const NOT_INITIALIZED: CUptiResult = 15;
 pub(crate) const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: CUptiResult = 39;
 

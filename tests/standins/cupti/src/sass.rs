@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nix::libc;
 
 use crate::event::announce_end_of_context;
-use crate::fault::{fault, log};
+use crate::fault::{end_process, fault, log};
 use crate::interface::Execution;
 use crate::result::{
     CUptiResult, INVALID_CONTEXT, INVALID_OPERATION, INVALID_PARAMETER, NOT_INITIALIZED, SUCCESS,
@@ -321,6 +322,10 @@ unsafe extern "C" fn cuptiSassMetricsEnable(params: *mut c_void) -> CUptiResult 
     if let Some(milliseconds) = fault("slow-window") {
         std::thread::sleep(Duration::from_millis(milliseconds.into()));
     }
+    if let Some(code) = fault("exit-in-window") {
+        log("exit inside a window");
+        end_process(code);
+    }
     // SAFETY: the C interface asks for this structure.
     let outcome = unsafe {
         call("sass-enable", params.cast::<Enable>(), 25, |params, state| {
@@ -366,9 +371,31 @@ unsafe extern "C" fn cuptiSassMetricsGetDataProperties(params: *mut c_void) -> C
             let enabled = state.enabled.get(&params.context).ok_or(INVALID_OPERATION)?;
             let (_, ids) = state.config.as_ref().ok_or(INVALID_OPERATION)?;
             params.records = RECORDS_PER_KERNEL * enabled.kernels.len();
+            if fault("no-records").is_some() {
+                params.records = 0;
+            }
+            if fault("many-records").is_some() {
+                params.records = usize::MAX / 2;
+            }
             params.instances = ids.len();
             Ok(())
         })
+    }
+}
+
+/// A copy of a name for the caller to free, or what `record-names` asks for; `before` is the one
+/// before.
+fn name_for(name: &CStr, before: *const c_char) -> *const c_char {
+    // SAFETY: a C string.
+    let copy = || unsafe { libc::strdup(name.as_ptr()) };
+    match fault("record-names") {
+        None => copy(),
+        Some(1) => ptr::without_provenance(0x7000_0000_0010),
+        Some(2) => c"a constant that nobody may free".as_ptr(),
+        Some(3) if !before.is_null() => before,
+        Some(3) => copy(),
+        // SAFETY: within the copy or at its end.
+        Some(_) => unsafe { copy().add(1) },
     }
 }
 
@@ -387,6 +414,7 @@ unsafe extern "C" fn cuptiSassMetricsFlushData(params: *mut c_void) -> CUptiResu
         }
         // SAFETY: the caller gives as many records as it says.
         let data = unsafe { std::slice::from_raw_parts_mut(params.data, records) };
+        let mut first = ptr::null();
         let halves = kernels.iter().flat_map(|kernel| [(kernel, 0), (kernel, 1)]);
         for (record, ((name, counters), half)) in data.iter_mut().zip(halves) {
             if record.head.size != size_of::<Record>() {
@@ -394,15 +422,19 @@ unsafe extern "C" fn cuptiSassMetricsFlushData(params: *mut c_void) -> CUptiResu
             }
             record.cubin = 0xc0de;
             record.offset = 16 * half;
-            // SAFETY: a C string; the copy is for the caller to free.
-            record.name = unsafe { libc::strdup(name.as_ptr()) };
+            record.name = name_for(name, first);
+            first = record.name;
             // SAFETY: the caller gives as many values with each record as it says.
             let values = unsafe { std::slice::from_raw_parts_mut(record.values, instances) };
             for (value, id) in values.iter_mut().zip(ids) {
                 let number = usize::try_from(id - FIRST_ID).unwrap_or(usize::MAX);
                 let counted = counters.get(number).copied().unwrap_or(0);
                 let part = if half == 0 { counted / 2 } else { counted - counted / 2 };
-                *value = InstanceValue { id: *id, value: part };
+                *value = match fault("garbage") {
+                    Some(1) => InstanceValue { id: !id, value: part },
+                    Some(_) => InstanceValue { id: *id, value: u64::MAX },
+                    None => InstanceValue { id: *id, value: part },
+                };
             }
         }
         Ok(())

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::activity;
 use crate::driver::set_hook;
 use crate::event::on_event;
-use crate::fault::{fault, log};
+use crate::fault::{end_process, fault, log};
 use crate::interface::{DOMAIN_DRIVER_API, DOMAIN_RESOURCE};
 use crate::result::{
     CUptiResult, INVALID_PARAMETER, MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, NOT_INITIALIZED, SUCCESS,
@@ -57,6 +58,10 @@ unsafe extern "C" fn cuptiSubscribe(
     if let Some(milliseconds) = fault("slow") {
         std::thread::sleep(Duration::from_millis(milliseconds.into()));
     }
+    if let Some(code) = fault("exit-in-subscribe") {
+        log("exit inside subscribe");
+        end_process(code);
+    }
     if let Some(error) = fault("subscribe") {
         log(&format!("subscribe refused with {error}"));
         return error;
@@ -68,6 +73,7 @@ unsafe extern "C" fn cuptiSubscribe(
     let (Some(callback), false) = (callback, handle.is_null()) else { return INVALID_PARAMETER };
     let mut subscriber = SUBSCRIBER.lock().unwrap_or_else(PoisonError::into_inner);
     if subscriber.is_some() {
+        log("subscribe refused: the slot is taken");
         return MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     }
     if !set_hook(Some(on_event)) {
@@ -90,7 +96,9 @@ unsafe extern "C" fn cuptiSubscribe(
 extern "C" fn cuptiUnsubscribe(handle: *mut c_void) -> CUptiResult {
     let known = with(handle, |_| SUCCESS);
     if known == SUCCESS {
-        set_hook(None);
+        if !activity::is_on() {
+            set_hook(None);
+        }
         *SUBSCRIBER.lock().unwrap_or_else(PoisonError::into_inner) = None;
         log("unsubscribe");
     }
@@ -137,6 +145,7 @@ extern "C" fn cuptiEnableDomain(enable: u32, handle: *mut c_void, domain: u32) -
 #[unsafe(no_mangle)]
 extern "C" fn cuptiFinalize() -> CUptiResult {
     set_hook(None);
+    activity::forget();
     *SUBSCRIBER.lock().unwrap_or_else(PoisonError::into_inner) = None;
     log("finalize");
     SUCCESS

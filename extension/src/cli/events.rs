@@ -1,0 +1,146 @@
+//! `warpgauge events`: event logs, checked, converted and summed up.
+
+mod convert;
+mod progress;
+mod stat;
+mod units;
+mod validate;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::screen::Screen;
+use crate::events::format::Format;
+use crate::report::Exit;
+
+/// What to do with event logs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// What is wrong with logs, by file, line and field
+    #[command(after_help = "\
+Examples:
+  warpgauge events validate --format gpumon gpumon_trainer_1234.log
+  warpgauge events validate --format gpu-flight train.*.log.gz
+  zstdcat old.zst | warpgauge events validate --format gpumon --strict --json - | jq 'select(.ok | not)'
+
+The channels of a session are read as one log, device first. Files may be packed with gzip or zstd,
+whatever their names. With --json there is one verdict for each line that is not blank, with the
+event in the words of the common model; what is no line goes to standard error.
+
+Exit codes: 0 nothing to find fault with   1 findings   2 wrong usage, or a file that cannot be opened")]
+    Validate(Validate),
+    /// From one format to another; refuses to lose anything unless told so
+    #[command(after_help = "\
+Examples:
+  warpgauge events convert --to gpu-flight -o small/train.zst train.*.log
+  warpgauge events convert --to parquet -o tables train.*.log
+  warpgauge events convert --from parquet --to gpu-flight-fat tables | less
+  warpgauge events convert --from gpu-flight --to gpumon --lossy -o trainer.log.gz train.*.log
+
+OUT is a file for gpumon, the prefix of <OUT>.<channel>.log for gpu-flight and gpu-flight-fat, and a
+folder with one folder for each session for parquet. The ending .gz or .zst packs. The result gets
+its name when it is whole: an interrupted conversion leaves nothing behind.
+
+Exit codes: 0 converted   1 something would be lost, nothing was written   2 wrong usage   75 try again later")]
+    Convert(Convert),
+    /// What a log holds: kernels, scopes, copies, memory
+    #[command(after_help = "\
+Examples:
+  warpgauge events stat train.*.log.gz
+  warpgauge events stat --top 3 tables
+  warpgauge events stat --json gpumon.log | jq '.kernels[0]'")]
+    Stat(Stat),
+}
+
+/// Arguments of `events validate`.
+#[derive(Debug, Args)]
+pub struct Validate {
+    /// Format of the logs
+    #[arg(long, value_enum)]
+    format: Lines,
+    /// gpumon: exactly the published schema; gpu-flight: what is unknown is a finding
+    #[arg(long)]
+    strict: bool,
+    /// Logs; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+/// The formats that have lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Lines {
+    /// gpumon's lines, one event each
+    Gpumon,
+    /// GPU Flight's batches, and its older lines
+    #[value(alias = "gpu-flight-fat")]
+    GpuFlight,
+}
+
+/// Arguments of `events convert`.
+#[derive(Debug, Args)]
+pub struct Convert {
+    /// Format to read [default: told by the content]
+    #[arg(long, value_enum)]
+    from: Option<Format>,
+    /// Format to write
+    #[arg(long, value_enum)]
+    to: Format,
+    /// Where to [default: standard output]
+    #[arg(long, short, value_name = "OUT")]
+    out: Option<PathBuf>,
+    /// gpu-flight: details of all kernels, or of the first of each name
+    #[arg(long, value_enum, default_value_t = Details::All)]
+    details: Details,
+    /// Leave out what the format cannot hold, and say what that was
+    #[arg(long)]
+    lossy: bool,
+    /// Replace what stands at OUT
+    #[arg(long, short)]
+    force: bool,
+    /// Logs, or folders of tables; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+/// Which kernels keep their details.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Details {
+    /// All kernels that have any
+    All,
+    /// The first kernel of each name: needs --lossy where others have some
+    First,
+}
+
+/// Arguments of `events stat`.
+#[derive(Debug, Args)]
+pub struct Stat {
+    /// Format of the logs [default: told by the content]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Kernels to show, and scopes within each scope
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Logs, or folders of tables; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+pub(super) fn events(
+    command: &Command,
+    screen: &Screen,
+    out: &mut dyn Write,
+) -> anyhow::Result<Exit> {
+    match command {
+        Command::Validate(arguments) => validate::validate(arguments, screen, out),
+        Command::Convert(arguments) => convert::convert(arguments, screen, out),
+        Command::Stat(arguments) => stat::stat(arguments, screen, out),
+    }
+}
+
+/// Says what is wrong with the arguments.
+fn misused(words: impl std::fmt::Display) -> Exit {
+    eprintln!("warpgauge: {}", super::printable::printable(&words.to_string()));
+    Exit::Usage
+}
