@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! bytes ── lines ── json ── adapter (gpumon, gpu_flight) ── event::Event ── adapter ── bytes
+//! bytes ── json::stream ─── adapter (kineto) ── trace::Record ── adapter (kineto, perfetto) ── bytes
 //! ```
 //!
 //! Every adapter streams: it is fed lines and hands on events one by one, whose texts borrow from
@@ -17,9 +18,12 @@ pub mod gpumon;
 pub mod interner;
 pub mod join;
 pub mod json;
+pub mod kineto;
 pub mod lines;
 pub mod loss;
+pub mod perfetto;
 mod record;
 #[cfg(feature = "parquet")]
 pub mod tables;
 pub mod time;
+pub mod trace;

@@ -1,0 +1,80 @@
+//! Protobuf's wire format: a field is its number and kind, then a number or a length and bytes.
+
+const VARINT: u64 = 0;
+const FIXED64: u64 = 1;
+const BYTES: u64 = 2;
+
+fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push((value as u8) | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// A whole number without a sign, or an enumeration's.
+pub(super) fn unsigned(out: &mut Vec<u8>, field: u64, value: u64) {
+    varint(out, field << 3 | VARINT);
+    varint(out, value);
+}
+
+/// A whole number with a sign (`int32`, `int64`): two's complement in 64 bits.
+pub(super) fn signed(out: &mut Vec<u8>, field: u64, value: i64) {
+    unsigned(out, field, value.cast_unsigned());
+}
+
+/// Eight bytes.
+pub(super) fn fixed64(out: &mut Vec<u8>, field: u64, value: u64) {
+    varint(out, field << 3 | FIXED64);
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// A double.
+pub(super) fn double(out: &mut Vec<u8>, field: u64, value: f64) {
+    fixed64(out, field, value.to_bits());
+}
+
+/// A text.
+pub(super) fn text(out: &mut Vec<u8>, field: u64, value: &str) {
+    bytes(out, field, value.as_bytes());
+}
+
+/// Bytes, or a message that has been written before.
+pub(super) fn bytes(out: &mut Vec<u8>, field: u64, value: &[u8]) {
+    varint(out, field << 3 | BYTES);
+    varint(out, value.len() as u64);
+    out.extend_from_slice(value);
+}
+
+/// A message that `write` writes.
+pub(super) fn message(out: &mut Vec<u8>, field: u64, write: impl FnOnce(&mut Vec<u8>)) {
+    varint(out, field << 3 | BYTES);
+    let start = out.len();
+    write(out);
+    // The length stands before the message and is known behind it.
+    let mut length = Vec::with_capacity(5);
+    varint(&mut length, (out.len() - start) as u64);
+    out.splice(start..start, length);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_take_seven_bits_a_byte() {
+        let mut out = vec![];
+        unsigned(&mut out, 1, 300);
+        signed(&mut out, 16, -1);
+        let minus_one = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+        assert_eq!(out, [&[0x08, 0xac, 0x02, 0x80, 0x01][..], &minus_one].concat());
+    }
+
+    #[test]
+    fn a_long_message_has_its_length_before_it() {
+        let mut out = vec![];
+        message(&mut out, 2, |out| text(out, 1, &"x".repeat(200)));
+        assert_eq!(out[..6], [0x12, 0xcb, 0x01, 0x0a, 0xc8, 0x01]);
+        assert_eq!(out.len(), 6 + 200);
+    }
+}

@@ -1,0 +1,265 @@
+//! From records to packets.
+
+use super::annotations::Annotations;
+use super::dictionary::Dictionary;
+use super::packets::{self, Kind};
+use super::tracks::Tracks;
+use super::window::{Arrow, DEFAULT_WINDOW, Released, Slice, Window};
+use super::wire;
+use crate::loss::Losses;
+use crate::time::Timestamp;
+use crate::trace::{
+    CounterEvent, EventType, Flow, FlowPoint, MemoryEvent, Record, TraceEvent, Track, Value,
+};
+
+/// Writes one trace.
+///
+/// Memory: the window, the distinct names, categories and keys (16 MiB each at most), and one entry
+/// for each thread, stream, lane and counter.
+#[derive(Debug)]
+pub struct Writer {
+    begun: bool,
+    dictionary: Dictionary,
+    tracks: Tracks,
+    window: Window,
+    losses: Losses,
+}
+
+impl Default for Writer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Writer {
+    /// A writer of a new trace.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_window(DEFAULT_WINDOW)
+    }
+
+    /// A writer that lets slices of `bytes` wait for their order.
+    #[must_use]
+    pub fn with_window(bytes: usize) -> Self {
+        Self {
+            begun: false,
+            dictionary: Dictionary::new(),
+            tracks: Tracks::default(),
+            window: Window::new(bytes),
+            losses: Losses::default(),
+        }
+    }
+
+    /// What Perfetto's form could not hold.
+    #[must_use]
+    pub fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// Takes a record, and appends to `out` what can be written by now.
+    pub fn write(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+        if !std::mem::replace(&mut self.begun, true) {
+            packets::beginning(out);
+        }
+        match record {
+            Record::Event(event) => self.event(event, out),
+            Record::Flow(point) => self.flow_point(point, out),
+            Record::Memory(event) => self.memory(event, out),
+            Record::Counter(event) => self.counter(event, out),
+            Record::Label(label) => {
+                if let Some(loss) = self.tracks.label(&label.track, &label.says) {
+                    self.losses.count(loss);
+                }
+            }
+            Record::BaseTime(base) => match u64::try_from(*base) {
+                Ok(base) => packets::base_time(out, base),
+                Err(_) => self.losses.count("base time before 1970"),
+            },
+            Record::Document { .. } => self.losses.count("document"),
+            Record::Other(_) => self.losses.count("other"),
+        }
+        if self.window.is_full() {
+            let released = self.window.release_half();
+            self.release(released, out);
+        }
+    }
+
+    /// Writes all that still waits.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        let released = self.window.release_all();
+        self.release(released, out);
+        for place in 0..self.tracks.rows.len() {
+            let Some(row) = self.tracks.rows.get_mut(place) else { continue };
+            for (lane, ends) in std::mem::take(&mut row.lanes).close() {
+                let track = self.tracks.lane(place, lane, out);
+                for end in ends {
+                    packets::event(out, end, Kind::End, track, &[]);
+                }
+            }
+        }
+        self.tracks.describe_again(out);
+    }
+
+    fn event(&mut self, event: &TraceEvent<'_>, out: &mut Vec<u8>) {
+        let Some(start) = self.time(event.timestamp, "event before the base time") else { return };
+        let row = self.tracks.row(&event.track, event.thread.is_some());
+        let mut body = vec![];
+        let ends = event.event_type == EventType::RangeEnd && event.duration.is_none();
+        // An end with a name ends only a range of that name and category.
+        if !ends {
+            self.dictionary.name(&mut body, &event.name);
+            let category = event.category.as_deref().unwrap_or(event.event_type.name());
+            self.dictionary.category(&mut body, category);
+        }
+        Annotations { event: &mut body, dictionary: &mut self.dictionary }.of_event(event);
+        if let Some(flow) = event.flow {
+            let field = self.flow(flow, flow.flow_type.category());
+            body.extend_from_slice(&field);
+        }
+        self.define(out);
+        let Some(duration) = event.duration else {
+            let (kind, track) = match event.event_type {
+                EventType::RangeStart => (Kind::Begin, self.tracks.ranges(row, out)),
+                EventType::RangeEnd => (Kind::End, self.tracks.ranges(row, out)),
+                _ => (Kind::Instant, self.tracks.announced(row, out)),
+            };
+            packets::event(out, start, kind, track, &body);
+            return;
+        };
+        let length = u64::try_from(duration.0).unwrap_or_else(|_| {
+            self.losses.count("event.negative_duration");
+            0
+        });
+        self.window.slice(Slice { row, start, end: start.saturating_add(length), body });
+    }
+
+    fn flow_point(&mut self, point: &FlowPoint<'_>, out: &mut Vec<u8>) {
+        let Some(time) = self.time(point.timestamp, "flow before the base time") else { return };
+        // The slice tells whether its row is a thread; where there is none the arrow's kind does.
+        let is_thread = self.tracks.is_thread(&point.track);
+        let row = self.tracks.row(&point.track, is_thread);
+        let field = self.flow(point.flow, &point.category);
+        let mut name = vec![];
+        self.dictionary.name(&mut name, &point.name);
+        self.dictionary.category(&mut name, &point.category);
+        self.define(out);
+        if !point.extra.is_empty() {
+            self.losses.count("flow.extra");
+        }
+        self.window.arrow(Arrow { row, time, field, name });
+    }
+
+    /// `flow_ids`, or `terminating_flow_ids`. An arrow's number counts within its category, and
+    /// Perfetto's within the trace.
+    fn flow(&mut self, flow: Flow, category: &str) -> Vec<u8> {
+        // FNV-1a over the category, so that equal numbers of two categories stay apart.
+        let seed = category.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let mut field = vec![];
+        wire::fixed64(&mut field, if flow.start { 47 } else { 48 }, seed ^ flow.id.cast_unsigned());
+        field
+    }
+
+    fn memory(&mut self, event: &MemoryEvent<'_>, out: &mut Vec<u8>) {
+        let Some(time) = self.time(event.timestamp, "memory before the base time") else { return };
+        let row = self.tracks.row(&event.track, event.thread.is_some());
+        let mut body = vec![];
+        self.dictionary.name(&mut body, "[memory]");
+        Annotations { event: &mut body, dictionary: &mut self.dictionary }.of_memory(event);
+        self.define(out);
+        let track = self.tracks.announced(row, out);
+        packets::event(out, time, Kind::Instant, track, &body);
+        let device = match event.device {
+            Some(device) if device >= 0 => format!("device {device}"),
+            _ => "host".to_owned(),
+        };
+        let totals = [("allocated", event.total_allocated), ("reserved", event.total_reserved)];
+        for (name, total) in totals {
+            if let Some(total) = total {
+                let name = format!("memory {name} ({device})");
+                let value = Value::Integer(total);
+                self.value(
+                    &event.track,
+                    event.thread.is_some(),
+                    &name,
+                    Some("By"),
+                    time,
+                    &value,
+                    out,
+                );
+            }
+        }
+    }
+
+    fn counter(&mut self, event: &CounterEvent<'_>, out: &mut Vec<u8>) {
+        let Some(time) = self.time(event.timestamp, "counter before the base time") else { return };
+        self.losses.count_some("counter.category", event.category.as_ref());
+        let is_host = self.tracks.is_host(&event.track.process);
+        for (series, value) in &event.values {
+            let device = event.device.map(|device| format!("device {device} ")).unwrap_or_default();
+            let name = format!("{device}{} {series}", event.name);
+            let unit = event.unit.as_deref();
+            self.value(&event.track, is_host, name.trim_end(), unit, time, value, out);
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one value, with all that names its track")]
+    fn value(
+        &mut self,
+        track: &Track<'_>,
+        is_host: bool,
+        name: &str,
+        unit: Option<&str>,
+        time: u64,
+        value: &Value<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let mut body = vec![];
+        match value {
+            Value::Integer(value) => wire::signed(&mut body, 30, *value),
+            other => match other.as_f64() {
+                Some(value) => wire::double(&mut body, 44, value),
+                None => return self.losses.count("counter value that is no number"),
+            },
+        }
+        let number = self.tracks.counter(&track.process, is_host, name, unit, out);
+        packets::event(out, time, Kind::Counter, number, &body);
+    }
+
+    /// Writes what the window has let go.
+    fn release(&mut self, released: Released, out: &mut Vec<u8>) {
+        let mut ended = vec![];
+        for slice in released.slices {
+            let Some(row) = self.tracks.rows.get_mut(slice.row) else { continue };
+            let lane = row.lanes.place(slice.start, slice.end, &mut ended);
+            let track = self.tracks.lane(slice.row, lane, out);
+            for end in ended.drain(..) {
+                packets::event(out, end, Kind::End, track, &[]);
+            }
+            packets::event(out, slice.start, Kind::Begin, track, &slice.body);
+        }
+        for Arrow { row, time, field, mut name } in released.arrows {
+            // An arrow to nowhere: an instant that it can be fastened to.
+            name.extend_from_slice(&field);
+            let track = self.tracks.announced(row, out);
+            packets::event(out, time, Kind::Instant, track, &name);
+        }
+    }
+
+    /// Writes the numbers that texts have got, before they are used.
+    fn define(&mut self, out: &mut Vec<u8>) {
+        if !self.dictionary.defined.is_empty() {
+            packets::interned(out, &self.dictionary.defined);
+            self.dictionary.defined.clear();
+        }
+    }
+
+    fn time(&mut self, time: Timestamp, loss: &'static str) -> Option<u64> {
+        let time = u64::try_from(time.0).ok();
+        if time.is_none() {
+            self.losses.count(loss);
+        }
+        time
+    }
+}
