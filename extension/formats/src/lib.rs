@@ -22,4 +22,5 @@ pub mod loss;
 mod record;
 #[cfg(feature = "parquet")]
 pub mod tables;
+pub mod telemetry;
 pub mod time;
