@@ -16,6 +16,7 @@
 //! text, halves of a surrogate pair. Nesting is limited to [`MAX_DEPTH`].
 
 mod number;
+pub mod stream;
 mod text;
 pub mod write;
 

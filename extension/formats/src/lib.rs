@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! bytes ── lines ── json ── adapter (gpumon, gpu_flight) ── event::Event ── adapter ── bytes
+//! bytes ── json::stream ─── adapter (kineto) ─────────── trace::Record ── adapter ── bytes
 //! ```
 //!
 //! Every adapter streams: it is fed lines and hands on events one by one, whose texts borrow from
@@ -17,6 +18,7 @@ pub mod gpumon;
 pub mod interner;
 pub mod join;
 pub mod json;
+pub mod kineto;
 pub mod lines;
 pub mod loss;
 mod record;
@@ -24,3 +26,4 @@ mod record;
 pub mod tables;
 pub mod telemetry;
 pub mod time;
+pub mod trace;

@@ -1,0 +1,15 @@
+//! Traces as their users meet them: of real profilers, broken ones, and every record there and back.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
+
+mod collect;
+mod kineto_faults;
+mod kineto_fixtures;
+mod kineto_kinds;
+mod kineto_round_trip;
+mod model;
