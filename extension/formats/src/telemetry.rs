@@ -20,6 +20,7 @@ mod digits;
 mod fault;
 mod key;
 mod legacy;
+mod load;
 mod metadata;
 mod record;
 mod validate;
@@ -29,6 +30,7 @@ mod write;
 use std::borrow::Cow;
 
 pub use fault::{Broken, Fault, Place};
+pub use load::{Form, LoadError, Loaded, Sink, load, load_all};
 pub use metadata::Metadata;
 
 use crate::json::{Kind, Reader};

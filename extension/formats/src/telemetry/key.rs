@@ -80,4 +80,18 @@ impl Key {
     pub(super) fn is_distributed(self) -> bool {
         (Self::JobId..=Self::WorldSize).contains(&self)
     }
+
+    /// Whether an object with this key is meant as an event.
+    pub(super) fn tells_an_event(self) -> bool {
+        matches!(
+            self,
+            Self::SchemaVersion
+                | Self::EventType
+                | Self::Type
+                | Self::MemoryAllocated
+                | Self::MemoryMb
+                | Self::Timestamp
+                | Self::TimestampNs
+        )
+    }
 }

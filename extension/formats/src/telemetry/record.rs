@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::TelemetryEvent;
 use super::key::Key;
-use super::metadata::{Member, Metadata, compact};
+use super::metadata::{Member, Metadata, compact, owned};
 use super::value::Value;
 use crate::json::{self, Kind, Reader};
 
@@ -45,35 +45,34 @@ impl<'a> Record<'a> {
                 likely = Key::ALL.get(key as usize + 1..).unwrap_or_default().iter().copied();
                 Some(key)
             });
-            match key {
-                Some(key) => record.read_value(key, reader)?,
-                None => record.read_other(name, reader)?,
-            }
+            record.read_member(key, name, reader)?;
         }
         Ok(record)
     }
 
-    /// Reads the value of a key that means something.
-    pub(super) fn read_value(&mut self, key: Key, reader: &mut Reader<'a>) -> json::Result<()> {
-        let value = if key == Key::Metadata && reader.peek()? == Kind::Object {
+    /// Reads the value of a key, behind whose colon the reader stands.
+    pub(super) fn read_member(
+        &mut self,
+        key: Option<Key>,
+        name: Cow<'a, str>,
+        reader: &mut Reader<'a>,
+    ) -> json::Result<()> {
+        let Some(key) = key else { return self.read_other(name, reader) };
+        let value = if key != Key::Metadata {
+            Value::read(reader)?
+        } else if reader.peek()? == Kind::Object {
             self.metadata = Metadata::read(reader)?;
             Value::Object
         } else {
-            if key == Key::Metadata {
-                self.metadata = Metadata::default();
-            }
+            self.metadata = Metadata::default();
             Value::read(reader)?
         };
         self.set(key, value);
         Ok(())
     }
 
-    /// Reads the value of any other key.
-    pub(super) fn read_other(
-        &mut self,
-        name: Cow<'a, str>,
-        reader: &mut Reader<'a>,
-    ) -> json::Result<()> {
+    /// Reads the value of a key that the schema does not have.
+    fn read_other(&mut self, name: Cow<'a, str>, reader: &mut Reader<'a>) -> json::Result<()> {
         let value = reader.skip()?;
         if name.starts_with(METADATA_PREFIX) {
             self.prefixed.push((name, compact(value)));
@@ -140,6 +139,11 @@ impl<'a> Record<'a> {
         std::mem::take(&mut self.metadata).folded(prefixed)
     }
 
+    /// Whether the object is meant as an event.
+    pub(super) fn tells_an_event(&self) -> bool {
+        Key::ALL.iter().any(|key| key.tells_an_event() && self.has(*key))
+    }
+
     /// The record that an event is written as, without its metadata.
     pub(super) fn of(event: &'a TelemetryEvent<'_>) -> Self {
         let integer = Value::Integer;
@@ -176,4 +180,30 @@ impl<'a> Record<'a> {
         }
         record
     }
+}
+
+impl Record<'static> {
+    /// Takes all members of `other`.
+    pub(super) fn absorb(&mut self, other: Record<'_>) {
+        if other.has(Key::Metadata) {
+            self.metadata = other.metadata.into_owned();
+        }
+        for (slot, value) in self.values.0.iter_mut().zip(other.values.0) {
+            if let Some(value) = value {
+                *slot = Some(value.into_owned());
+            }
+        }
+        self.prefixed.extend(other.prefixed.into_iter().map(owned));
+        self.unknown.extend(other.unknown.into_iter().map(|key| key.into_owned().into()));
+    }
+
+    /// Takes a key that means nothing; its value is of no interest.
+    pub(super) fn absorb_unknown(&mut self, name: String) {
+        self.unknown.push(name.into());
+    }
+}
+
+/// Whether anything depends on the value under a key.
+pub(super) fn is_of_interest(name: &str) -> bool {
+    Key::named(name).is_some() || name.starts_with(METADATA_PREFIX)
 }

@@ -8,6 +8,7 @@
 )]
 
 mod canonical;
+mod files;
 mod model;
 mod records;
 mod reference_verdicts;
