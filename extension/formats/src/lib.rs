@@ -3,6 +3,7 @@
 //! ```text
 //! bytes ── lines ── json ── adapter (gpumon, gpu_flight) ── event::Event ── adapter ── bytes
 //! bytes ── json::stream ─── adapter (kineto) ─────────── trace::Record ── adapter ── bytes
+//! bytes ── lines or json::stream ── telemetry::TelemetryEvent ── bytes
 //! ```
 //!
 //! Every adapter streams: it is fed lines and hands on events one by one, whose texts borrow from
