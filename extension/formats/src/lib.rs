@@ -3,6 +3,7 @@
 //! ```text
 //! bytes ── lines ── json ── adapter (gpumon, gpu_flight) ── event::Event ── adapter ── bytes
 //! bytes ── json::stream ─── adapter (kineto) ── trace::Record ── adapter (kineto, perfetto) ── bytes
+//! bytes ── lines or json::stream ── telemetry::TelemetryEvent ── bytes
 //! ```
 //!
 //! Every adapter streams: it is fed lines and hands on events one by one, whose texts borrow from
@@ -25,5 +26,6 @@ pub mod perfetto;
 mod record;
 #[cfg(feature = "parquet")]
 pub mod tables;
+pub mod telemetry;
 pub mod time;
 pub mod trace;
