@@ -1,7 +1,10 @@
 //! Events become lines of their own, as the log was before it had batches.
 
+use std::collections::HashMap;
+
 use super::Channel;
 use super::columnar::Channels;
+use super::columnar_session::Scopes;
 use super::fat::SAMPLE_KINDS;
 use super::session_lines::{self as lines, open, some_extents, some_integer, some_text, state};
 use crate::event::{Copy, Event, Kernel, Phase, Profile, Scope, Source, System, What};
@@ -13,6 +16,8 @@ use crate::time::{Span, Timestamp};
 #[derive(Debug, Default)]
 pub struct Fat {
     losses: Losses,
+    /// By session.
+    scopes: HashMap<String, Scopes>,
     out: Vec<u8>,
 }
 
@@ -51,7 +56,7 @@ impl Fat {
                 copy(out, source, one, &mut self.losses);
                 Some(Channel::Device)
             }
-            What::Scope(one) => match scope(out, source, one, &mut self.losses) {
+            What::Scope(one) => match scope(out, source, one, &mut self.scopes, &mut self.losses) {
                 Ok(()) => Some(Channel::Scope),
                 Err(name) => return self.losses.count(name),
             },
@@ -147,6 +152,7 @@ fn scope(
     out: &mut Vec<u8>,
     source: &Source<'_>,
     scope: &Scope<'_>,
+    scopes: &mut HashMap<String, Scopes>,
     losses: &mut Losses,
 ) -> Result<(), &'static str> {
     let kind = match scope.phase {
@@ -164,8 +170,15 @@ fn scope(
     some_integer(&mut line, "scope_instance_id", scope.instance);
     state(&mut line, scope.host, &scope.devices);
     line.close_line();
-    losses.count_some("scope.ts_start_ns", scope.began.as_ref());
-    losses.count_some("scope.duration_ns", scope.duration.as_ref());
+    // The lines of its begin and its end tell both.
+    let began =
+        scopes.entry(lines::session_id(source).into_owned()).or_default().place(scope).began;
+    losses.count_some("scope.ts_start_ns", scope.began.filter(|_| scope.began != began).as_ref());
+    let told = scope.began.map(|began| scope.time.since(began));
+    losses.count_some(
+        "scope.duration_ns",
+        scope.duration.filter(|_| scope.duration != told).as_ref(),
+    );
     losses.count_some("scope.original_start_ns", scope.original_start.as_ref());
     losses.count_some("scope.repeat", scope.repeat.filter(|count| *count != 0).as_ref());
     losses.count_some("scope.warmup", scope.warmup.filter(|count| *count != 0).as_ref());
