@@ -10,7 +10,7 @@
 
 use super::{
     Copy, Device, Dim3, Event, Host, Kernel, KernelDetails, Phase, Profile, Sampling, Scope, Start,
-    StaticDevice, System, Text, What,
+    StaticDevice, System, What,
 };
 use crate::json::write::Object;
 use crate::time::Timestamp;
@@ -47,9 +47,9 @@ impl Event<'_> {
     pub fn write_json(&self, out: &mut Vec<u8>) {
         let mut object = Object::open(out);
         object.text("type", self.what.name());
-        some_text(&mut object, "session", &self.source.session);
-        some_integer(&mut object, "pid", self.source.pid);
-        some_text(&mut object, "app", &self.source.app);
+        object.some_text("session", self.source.session.as_deref());
+        object.some_integer("pid", self.source.pid);
+        object.some_text("app", self.source.app.as_deref());
         match &self.what {
             What::Start(one) => start(&mut object, one),
             What::End(one) => time(&mut object, "time_ns", *one),
@@ -70,17 +70,12 @@ fn time(object: &mut Object<'_>, key: &str, time: Timestamp) {
 }
 
 fn some_time(object: &mut Object<'_>, key: &str, value: Option<Timestamp>) {
-    some_integer(object, key, value.map(|time| time.0));
+    object.some_integer(key, value.map(|time| time.0));
 }
-
-fn some_integer(object: &mut Object<'_>, key: &str, value: Option<i64>) {
-    if let Some(value) = value {
-        object.integer(key, value);
-    }
-}
-
 fn some_integers<const N: usize>(object: &mut Object<'_>, values: [(&str, Option<i64>); N]) {
-    values.into_iter().for_each(|(key, value)| some_integer(object, key, value));
+    for (key, value) in values {
+        object.some_integer(key, value);
+    }
 }
 
 fn some_float(object: &mut Object<'_>, key: &str, value: Option<f64>) {
@@ -88,13 +83,6 @@ fn some_float(object: &mut Object<'_>, key: &str, value: Option<f64>) {
         object.float(key, value);
     }
 }
-
-fn some_text(object: &mut Object<'_>, key: &str, value: &Option<Text<'_>>) {
-    if let Some(value) = value {
-        object.text(key, value);
-    }
-}
-
 fn some_extents(object: &mut Object<'_>, key: &str, value: Option<Dim3>) {
     if let Some(extents) = value {
         object.integers(key, extents);
@@ -105,25 +93,15 @@ fn objects<T>(object: &mut Object<'_>, key: &str, items: &[T], write: fn(&mut Ob
     if items.is_empty() {
         return;
     }
-    let out = object.key(key);
-    out.push(b'[');
-    for (position, item) in items.iter().enumerate() {
-        if position > 0 {
-            out.push(b',');
-        }
-        let mut entry = Object::open(out);
-        write(&mut entry, item);
-        entry.close();
-    }
-    out.push(b']');
+    object.objects(key, items, write);
 }
 
 fn state(object: &mut Object<'_>, host: Option<Host>, devices: &[Device<'_>]) {
     if let Some(host) = host {
         let mut entry = Object::open(object.key("host"));
-        some_integer(&mut entry, "cpu_centipercent", host.cpu_centipercent);
-        some_integer(&mut entry, "ram_used_mib", host.ram_used_mib);
-        some_integer(&mut entry, "ram_total_mib", host.ram_total_mib);
+        entry.some_integer("cpu_centipercent", host.cpu_centipercent);
+        entry.some_integer("ram_used_mib", host.ram_used_mib);
+        entry.some_integer("ram_total_mib", host.ram_total_mib);
         entry.close();
     }
     objects(object, "devices", devices, device);
@@ -131,9 +109,9 @@ fn state(object: &mut Object<'_>, host: Option<Host>, devices: &[Device<'_>]) {
 
 fn device(object: &mut Object<'_>, device: &Device<'_>) {
     object.integer("index", device.index);
-    some_text(object, "name", &device.name);
-    some_text(object, "uuid", &device.uuid);
-    some_text(object, "vendor", &device.vendor);
+    object.some_text("name", device.name.as_deref());
+    object.some_text("uuid", device.uuid.as_deref());
+    object.some_text("vendor", device.vendor.as_deref());
     some_integers(
         object,
         [
@@ -158,9 +136,9 @@ fn device(object: &mut Object<'_>, device: &Device<'_>) {
 
 fn static_device(object: &mut Object<'_>, device: &StaticDevice<'_>) {
     object.integer("index", device.index);
-    some_text(object, "name", &device.name);
-    some_text(object, "uuid", &device.uuid);
-    some_text(object, "vendor", &device.vendor);
+    object.some_text("name", device.name.as_deref());
+    object.some_text("uuid", device.uuid.as_deref());
+    object.some_text("vendor", device.vendor.as_deref());
     some_integers(
         object,
         [
@@ -177,22 +155,22 @@ fn static_device(object: &mut Object<'_>, device: &StaticDevice<'_>) {
 
 fn start(object: &mut Object<'_>, start: &Start<'_>) {
     time(object, "time_ns", start.time);
-    some_text(object, "log_path", &start.log_path);
-    some_integer(object, "scope_rate_ms", start.scope_rate_ms);
-    some_integer(object, "system_rate_ms", start.system_rate_ms);
+    object.some_text("log_path", start.log_path.as_deref());
+    object.some_integer("scope_rate_ms", start.scope_rate_ms);
+    object.some_integer("system_rate_ms", start.system_rate_ms);
     state(object, start.host, &start.devices);
     objects(object, "static_devices", &start.static_devices, static_device);
 }
 
 fn sampling(object: &mut Object<'_>, sampling: &Sampling<'_>) {
     time(object, "time_ns", sampling.time);
-    some_text(object, "name", &sampling.name);
+    object.some_text("name", sampling.name.as_deref());
     state(object, sampling.host, &sampling.devices);
 }
 
 fn system(object: &mut Object<'_>, system: &System<'_>) {
     time(object, "time_ns", system.time);
-    some_text(object, "name", &system.name);
+    object.some_text("name", system.name.as_deref());
     state(object, system.host, &system.devices);
 }
 
@@ -222,15 +200,15 @@ fn kernel(object: &mut Object<'_>, kernel: &Kernel<'_>) {
     }
     some_time(object, "call_start_ns", kernel.call_start);
     some_time(object, "call_end_ns", kernel.call_end);
-    some_integer(object, "external_kind", kernel.external_kind);
-    some_integer(object, "external", kernel.external);
-    some_text(object, "platform", &kernel.platform);
-    some_text(object, "error", &kernel.error);
-    some_text(object, "tag", &kernel.tag);
+    object.some_integer("external_kind", kernel.external_kind);
+    object.some_integer("external", kernel.external);
+    object.some_text("platform", kernel.platform.as_deref());
+    object.some_text("error", kernel.error.as_deref());
+    object.some_text("tag", kernel.tag.as_deref());
 }
 
 fn details(object: &mut Object<'_>, details: &KernelDetails<'_>) {
-    some_integer(object, "correlation", details.correlation);
+    object.some_integer("correlation", details.correlation);
     some_extents(object, "grid", details.grid);
     some_extents(object, "block", details.block);
     some_integers(
@@ -246,7 +224,7 @@ fn details(object: &mut Object<'_>, details: &KernelDetails<'_>) {
     some_float(object, "shared_memory_occupancy", details.shared_memory_occupancy);
     some_float(object, "warp_occupancy", details.warp_occupancy);
     some_float(object, "block_occupancy", details.block_occupancy);
-    some_text(object, "limiting_resource", &details.limiting_resource);
+    object.some_text("limiting_resource", details.limiting_resource.as_deref());
     some_integers(
         object,
         [
@@ -258,8 +236,8 @@ fn details(object: &mut Object<'_>, details: &KernelDetails<'_>) {
             ("shared_executed_bytes", details.shared_executed_bytes),
         ],
     );
-    some_text(object, "scope_path", &details.scope_path);
-    some_text(object, "stack", &details.stack);
+    object.some_text("scope_path", details.scope_path.as_deref());
+    object.some_text("stack", details.stack.as_deref());
 }
 
 fn copy(object: &mut Object<'_>, copy: &Copy<'_>) {
@@ -269,50 +247,50 @@ fn copy(object: &mut Object<'_>, copy: &Copy<'_>) {
     if let Some(name) = copy.kind.name() {
         object.text("kind_name", name);
     }
-    some_integer(object, "stream", copy.stream);
-    some_integer(object, "correlation", copy.correlation);
-    some_integer(object, "device", copy.device);
+    object.some_integer("stream", copy.stream);
+    object.some_integer("correlation", copy.correlation);
+    object.some_integer("device", copy.device);
     some_time(object, "call_start_ns", copy.call_start);
     some_time(object, "call_end_ns", copy.call_end);
-    some_text(object, "platform", &copy.platform);
-    some_text(object, "name", &copy.name);
-    some_text(object, "source", &copy.source);
-    some_text(object, "destination", &copy.destination);
-    some_text(object, "scope_path", &copy.scope_path);
-    some_integer(object, "scope_depth", copy.scope_depth);
-    some_text(object, "stack", &copy.stack);
+    object.some_text("platform", copy.platform.as_deref());
+    object.some_text("name", copy.name.as_deref());
+    object.some_text("source", copy.source.as_deref());
+    object.some_text("destination", copy.destination.as_deref());
+    object.some_text("scope_path", copy.scope_path.as_deref());
+    object.some_integer("scope_depth", copy.scope_depth);
+    object.some_text("stack", copy.stack.as_deref());
 }
 
 fn scope(object: &mut Object<'_>, scope: &Scope<'_>) {
     time(object, "time_ns", scope.time);
     object.text("name", &scope.name);
-    some_integer(object, "instance", scope.instance);
-    some_integer(object, "depth", scope.depth);
+    object.some_integer("instance", scope.instance);
+    object.some_integer("depth", scope.depth);
     some_time(object, "began_ns", scope.began);
-    some_integer(object, "duration_ns", scope.duration.map(|span| span.0));
-    some_text(object, "tag", &scope.tag);
-    some_text(object, "path", &scope.path);
-    some_integer(object, "repeat", scope.repeat);
-    some_integer(object, "warmup", scope.warmup);
+    object.some_integer("duration_ns", scope.duration.map(|span| span.0));
+    object.some_text("tag", scope.tag.as_deref());
+    object.some_text("path", scope.path.as_deref());
+    object.some_integer("repeat", scope.repeat);
+    object.some_integer("warmup", scope.warmup);
     some_time(object, "original_start_ns", scope.original_start);
     state(object, scope.host, &scope.devices);
 }
 
 fn profile(object: &mut Object<'_>, sample: &Profile<'_>) {
     time(object, "time_ns", sample.time);
-    some_integer(object, "correlation", sample.correlation);
-    some_integer(object, "device", sample.device);
-    some_text(object, "function", &sample.function);
-    some_integer(object, "pc_offset", sample.pc_offset);
-    some_text(object, "metric", &sample.metric);
-    some_integer(object, "value", sample.value);
-    some_integer(object, "stall_reason", sample.stall_reason);
-    some_text(object, "stall_name", &sample.stall_name);
-    some_integer(object, "kind", sample.kind);
-    some_text(object, "scope", &sample.scope);
+    object.some_integer("correlation", sample.correlation);
+    object.some_integer("device", sample.device);
+    object.some_text("function", sample.function.as_deref());
+    object.some_integer("pc_offset", sample.pc_offset);
+    object.some_text("metric", sample.metric.as_deref());
+    object.some_integer("value", sample.value);
+    object.some_integer("stall_reason", sample.stall_reason);
+    object.some_text("stall_name", sample.stall_name.as_deref());
+    object.some_integer("kind", sample.kind);
+    object.some_text("scope", sample.scope.as_deref());
     object.boolean("scope_ended", sample.scope_ended);
-    some_text(object, "source_file", &sample.source_file);
-    some_integer(object, "source_line", sample.source_line);
+    object.some_text("source_file", sample.source_file.as_deref());
+    object.some_integer("source_line", sample.source_line);
 }
 
 #[cfg(test)]

@@ -265,7 +265,7 @@ impl Writing<'_> {
 
     fn kernel_details(&mut self, source: &Source<'_>, details: &KernelDetails<'_>) {
         let mut line = lines::open(&mut self.session.details, "kernel_detail", source);
-        lines::some_integer(&mut line, "corr_id", details.correlation);
+        line.some_integer("corr_id", details.correlation);
         lines::some_extents(&mut line, "grid", details.grid);
         lines::some_extents(&mut line, "block", details.block);
         lines::details(&mut line, details, "static_shared", self.losses);

@@ -6,7 +6,7 @@ use super::Channel;
 use super::columnar::Channels;
 use super::columnar_session::Scopes;
 use super::fat::SAMPLE_KINDS;
-use super::session_lines::{self as lines, open, some_extents, some_integer, some_text, state};
+use super::session_lines::{self as lines, open, some_extents, state};
 use crate::event::{Copy, Event, Kernel, Phase, Profile, Scope, Source, System, What};
 use crate::json::write::Object;
 use crate::loss::Losses;
@@ -98,19 +98,19 @@ fn kernel(out: &mut Vec<u8>, source: &Source<'_>, kernel: &Kernel<'_>, losses: &
     let details = kernel.details.as_ref();
     let mut line = open(out, "kernel_event", source);
     line.text("name", &kernel.name);
-    some_text(&mut line, "platform", kernel.platform.as_deref());
+    line.some_text("platform", kernel.platform.as_deref());
     some_flag(&mut line, "has_details", kernel.has_details);
-    some_integer(&mut line, "device_id", kernel.device);
-    some_integer(&mut line, "stream_id", kernel.stream);
+    line.some_integer("device_id", kernel.device);
+    line.some_integer("stream_id", kernel.stream);
     line.integer("start_ns", kernel.start.0);
     line.integer("end_ns", end(kernel.start, kernel.duration, losses));
-    some_integer(&mut line, "api_start_ns", kernel.call_start.map(|time| time.0));
-    some_integer(&mut line, "api_exit_ns", kernel.call_end.map(|time| time.0));
+    line.some_integer("api_start_ns", kernel.call_start.map(|time| time.0));
+    line.some_integer("api_exit_ns", kernel.call_end.map(|time| time.0));
     some_extents(&mut line, "grid", kernel.grid.or(details.and_then(|details| details.grid)));
     some_extents(&mut line, "block", kernel.block.or(details.and_then(|details| details.block)));
-    some_integer(&mut line, "dyn_shared_bytes", kernel.dynamic_shared_bytes);
-    some_integer(&mut line, "num_regs", kernel.registers);
-    some_integer(&mut line, "corr_id", kernel.correlation);
+    line.some_integer("dyn_shared_bytes", kernel.dynamic_shared_bytes);
+    line.some_integer("num_regs", kernel.registers);
+    line.some_integer("corr_id", kernel.correlation);
     if let Some(details) = details {
         lines::details(&mut line, details, "static_shared_bytes", losses);
     }
@@ -126,22 +126,22 @@ fn kernel(out: &mut Vec<u8>, source: &Source<'_>, kernel: &Kernel<'_>, losses: &
 
 fn copy(out: &mut Vec<u8>, source: &Source<'_>, copy: &Copy<'_>, losses: &mut Losses) {
     let mut line = open(out, "memcpy_event", source);
-    some_text(&mut line, "name", copy.name.as_deref());
-    some_text(&mut line, "platform", copy.platform.as_deref());
-    some_integer(&mut line, "device_id", copy.device);
-    some_integer(&mut line, "stream_id", copy.stream);
-    some_text(&mut line, "stack_trace", copy.stack.as_deref());
-    some_text(&mut line, "user_scope", copy.scope_path.as_deref());
-    some_integer(&mut line, "scope_depth", copy.scope_depth);
+    line.some_text("name", copy.name.as_deref());
+    line.some_text("platform", copy.platform.as_deref());
+    line.some_integer("device_id", copy.device);
+    line.some_integer("stream_id", copy.stream);
+    line.some_text("stack_trace", copy.stack.as_deref());
+    line.some_text("user_scope", copy.scope_path.as_deref());
+    line.some_integer("scope_depth", copy.scope_depth);
     line.integer("start_ns", copy.start.0);
     line.integer("end_ns", end(copy.start, copy.duration, losses));
-    some_integer(&mut line, "api_start_ns", copy.call_start.map(|time| time.0));
-    some_integer(&mut line, "api_exit_ns", copy.call_end.map(|time| time.0));
-    some_integer(&mut line, "corr_id", copy.correlation);
+    line.some_integer("api_start_ns", copy.call_start.map(|time| time.0));
+    line.some_integer("api_exit_ns", copy.call_end.map(|time| time.0));
+    line.some_integer("corr_id", copy.correlation);
     line.integer("bytes", copy.bytes);
     line.text("copy_kind", copy.kind.name().unwrap_or("Unknown"));
-    some_text(&mut line, "src_kind", copy.source.as_deref());
-    some_text(&mut line, "dst_kind", copy.destination.as_deref());
+    line.some_text("src_kind", copy.source.as_deref());
+    line.some_text("dst_kind", copy.destination.as_deref());
     line.close_line();
     if copy.kind.name().is_none() {
         losses.count("memcpy.copy_kind without a name");
@@ -163,11 +163,11 @@ fn scope(
     };
     let mut line = open(out, kind, source);
     line.text("name", &scope.name);
-    some_text(&mut line, "tag", scope.tag.as_deref());
+    line.some_text("tag", scope.tag.as_deref());
     line.integer("ts_ns", scope.time.0);
-    some_text(&mut line, "user_scope", scope.path.as_deref());
-    some_integer(&mut line, "scope_depth", scope.depth);
-    some_integer(&mut line, "scope_instance_id", scope.instance);
+    line.some_text("user_scope", scope.path.as_deref());
+    line.some_integer("scope_depth", scope.depth);
+    line.some_integer("scope_instance_id", scope.instance);
     state(&mut line, scope.host, &scope.devices);
     line.close_line();
     // The lines of its begin and its end tell both.
@@ -188,23 +188,23 @@ fn scope(
 fn profile(out: &mut Vec<u8>, source: &Source<'_>, sample: &Profile<'_>, losses: &mut Losses) {
     let mut line = open(out, "profile_sample", source);
     line.integer("ts_ns", sample.time.0);
-    some_integer(&mut line, "device_id", sample.device);
-    some_integer(&mut line, "corr_id", sample.correlation);
+    line.some_integer("device_id", sample.device);
+    line.some_integer("corr_id", sample.correlation);
     let kind = SAMPLE_KINDS.iter().find(|(number, _)| Some(*number) == sample.kind);
-    some_text(&mut line, "sample_kind", kind.map(|(_, name)| *name));
-    some_text(&mut line, "metric_name", sample.metric.as_deref());
+    line.some_text("sample_kind", kind.map(|(_, name)| *name));
+    line.some_text("metric_name", sample.metric.as_deref());
     let value = if sample.metric.is_some() { "metric_value" } else { "sample_count" };
-    some_integer(&mut line, value, sample.value);
-    some_integer(&mut line, "stall_reason", sample.stall_reason);
-    some_text(&mut line, "reason_name", sample.stall_name.as_deref());
+    line.some_integer(value, sample.value);
+    line.some_integer("stall_reason", sample.stall_reason);
+    line.some_text("reason_name", sample.stall_name.as_deref());
     match sample.pc_offset {
         Some(offset) if offset >= 0 => drop(line.text("pc_offset", &format!("{offset:#x}"))),
-        offset => some_integer(&mut line, "pc_offset", offset),
+        offset => drop(line.some_integer("pc_offset", offset)),
     }
-    some_text(&mut line, "source_file", sample.source_file.as_deref());
-    some_text(&mut line, "function_name", sample.function.as_deref());
-    some_integer(&mut line, "source_line", sample.source_line);
-    some_text(&mut line, "scope_name", sample.scope.as_deref());
+    line.some_text("source_file", sample.source_file.as_deref());
+    line.some_text("function_name", sample.function.as_deref());
+    line.some_integer("source_line", sample.source_line);
+    line.some_text("scope_name", sample.scope.as_deref());
     line.close_line();
     if kind.is_none() && sample.kind.is_some() {
         losses.count("profile_sample.sample_kind without a name");
@@ -213,7 +213,7 @@ fn profile(out: &mut Vec<u8>, source: &Source<'_>, sample: &Profile<'_>, losses:
 
 fn system(out: &mut Vec<u8>, source: &Source<'_>, system: &System<'_>) {
     let mut line = open(out, "system_sample", source);
-    some_text(&mut line, "name", system.name.as_deref());
+    line.some_text("name", system.name.as_deref());
     line.integer("ts_ns", system.time.0);
     state(&mut line, system.host, &system.devices);
     line.close_line();

@@ -9,8 +9,8 @@ use crate::time::Timestamp;
 pub(super) fn open<'o>(out: &'o mut Vec<u8>, kind: &str, source: &Source<'_>) -> Object<'o> {
     let mut line = Object::open(out);
     line.text("type", kind);
-    some_integer(&mut line, "pid", source.pid);
-    some_text(&mut line, "app", source.app.as_deref());
+    line.some_integer("pid", source.pid);
+    line.some_text("app", source.app.as_deref());
     line.text("session_id", &session_id(source));
     line
 }
@@ -23,21 +23,6 @@ pub(super) fn session_id<'s>(source: &'s Source<'_>) -> std::borrow::Cow<'s, str
         (None, None) => "no-session".into(),
     }
 }
-
-/// A member that may be absent.
-pub(super) fn some_integer(line: &mut Object<'_>, key: &str, value: Option<i64>) {
-    if let Some(value) = value {
-        line.integer(key, value);
-    }
-}
-
-/// A member that may be absent.
-pub(super) fn some_text(line: &mut Object<'_>, key: &str, value: Option<&str>) {
-    if let Some(value) = value {
-        line.text(key, value);
-    }
-}
-
 /// A share, which may be absent; JSON has no word for one that is not finite.
 fn some_share(line: &mut Object<'_>, key: &str, value: Option<f64>, losses: &mut Losses) {
     match value {
@@ -63,13 +48,13 @@ pub(super) fn some_extents(line: &mut Object<'_>, key: &str, value: Option<Dim3>
 /// `job_start` of today or `init` of old.
 pub(super) fn start(out: &mut Vec<u8>, kind: &str, source: &Source<'_>, start: &Start<'_>) {
     let mut line = open(out, kind, source);
-    some_text(&mut line, "log_path", start.log_path.as_deref());
+    line.some_text("log_path", start.log_path.as_deref());
     line.integer("ts_ns", start.time.0);
-    some_integer(&mut line, "scope_rate_ms", start.scope_rate_ms);
-    some_integer(&mut line, "system_rate_ms", start.system_rate_ms);
+    line.some_integer("scope_rate_ms", start.scope_rate_ms);
+    line.some_integer("system_rate_ms", start.system_rate_ms);
     state(&mut line, start.host, &start.devices);
     if !start.static_devices.is_empty() {
-        objects(line.key("cuda_static_devices"), &start.static_devices, static_device);
+        line.objects("cuda_static_devices", &start.static_devices, static_device);
     }
     line.close_line();
 }
@@ -85,7 +70,7 @@ pub(super) fn end(out: &mut Vec<u8>, source: &Source<'_>, time: Timestamp) {
 pub(super) fn sampling(out: &mut Vec<u8>, source: &Source<'_>, sampling: &Sampling<'_>) {
     let kind = if sampling.began { "system_start" } else { "system_stop" };
     let mut line = open(out, kind, source);
-    some_text(&mut line, "name", sampling.name.as_deref());
+    line.some_text("name", sampling.name.as_deref());
     line.integer("ts_ns", sampling.time.0);
     state(&mut line, sampling.host, &sampling.devices);
     line.close_line();
@@ -98,12 +83,12 @@ pub(super) fn state(line: &mut Object<'_>, host: Option<Host>, devices: &[Device
         if let Some(hundredths) = host.cpu_centipercent {
             percent(entry.key("cpu_pct"), hundredths);
         }
-        some_integer(&mut entry, "ram_used_mib", host.ram_used_mib);
-        some_integer(&mut entry, "ram_total_mib", host.ram_total_mib);
+        entry.some_integer("ram_used_mib", host.ram_used_mib);
+        entry.some_integer("ram_total_mib", host.ram_total_mib);
         entry.close();
     }
     if !devices.is_empty() {
-        objects(line.key("devices"), devices, device);
+        line.objects("devices", devices, device);
     }
 }
 
@@ -120,25 +105,11 @@ fn percent(out: &mut Vec<u8>, hundredths: i64) {
     }
     integer(out, rest);
 }
-
-fn objects<T>(out: &mut Vec<u8>, items: &[T], write: impl Fn(&mut Object<'_>, &T)) {
-    out.push(b'[');
-    for (position, item) in items.iter().enumerate() {
-        if position > 0 {
-            out.push(b',');
-        }
-        let mut entry = Object::open(out);
-        write(&mut entry, item);
-        entry.close();
-    }
-    out.push(b']');
-}
-
 fn device(entry: &mut Object<'_>, device: &Device<'_>) {
     entry.integer("id", device.index);
-    some_text(entry, "name", device.name.as_deref());
-    some_text(entry, "uuid", device.uuid.as_deref());
-    some_text(entry, "vendor", device.vendor.as_deref());
+    entry.some_text("name", device.name.as_deref());
+    entry.some_text("uuid", device.uuid.as_deref());
+    entry.some_text("vendor", device.vendor.as_deref());
     for (key, value) in [
         ("pci_bus", device.pci_bus),
         ("used_mib", device.used_mib),
@@ -156,15 +127,15 @@ fn device(entry: &mut Object<'_>, device: &Device<'_>) {
         ("pcie_rx_bw_bps", device.pcie_received_bytes_per_second),
         ("pcie_tx_bw_bps", device.pcie_sent_bytes_per_second),
     ] {
-        some_integer(entry, key, value);
+        entry.some_integer(key, value);
     }
 }
 
 fn static_device(entry: &mut Object<'_>, device: &StaticDevice<'_>) {
     entry.integer("id", device.index);
-    some_text(entry, "name", device.name.as_deref());
-    some_text(entry, "uuid", device.uuid.as_deref());
-    some_text(entry, "vendor", device.vendor.as_deref());
+    entry.some_text("name", device.name.as_deref());
+    entry.some_text("uuid", device.uuid.as_deref());
+    entry.some_text("vendor", device.vendor.as_deref());
     for (key, value) in [
         ("compute_major", device.compute_major),
         ("compute_minor", device.compute_minor),
@@ -174,7 +145,7 @@ fn static_device(entry: &mut Object<'_>, device: &StaticDevice<'_>) {
         ("multi_processor_count", device.multiprocessors),
         ("warp_size", device.warp_size),
     ] {
-        some_integer(entry, key, value);
+        entry.some_integer(key, value);
     }
 }
 
@@ -186,21 +157,21 @@ pub(super) fn details(
     static_shared: &str,
     losses: &mut Losses,
 ) {
-    some_integer(line, static_shared, details.static_shared_bytes);
-    some_integer(line, "local_bytes", details.local_bytes);
-    some_integer(line, "const_bytes", details.const_bytes);
+    line.some_integer(static_shared, details.static_shared_bytes);
+    line.some_integer("local_bytes", details.local_bytes);
+    line.some_integer("const_bytes", details.const_bytes);
     some_share(line, "occupancy", details.occupancy, losses);
     some_share(line, "reg_occupancy", details.register_occupancy, losses);
     some_share(line, "smem_occupancy", details.shared_memory_occupancy, losses);
     some_share(line, "warp_occupancy", details.warp_occupancy, losses);
     some_share(line, "block_occupancy", details.block_occupancy, losses);
-    some_text(line, "limiting_resource", details.limiting_resource.as_deref());
-    some_integer(line, "max_active_blocks", details.max_active_blocks);
-    some_integer(line, "local_mem_total_bytes", details.local_total_bytes);
-    some_integer(line, "local_mem_per_thread_bytes", details.local_bytes_per_thread);
-    some_integer(line, "cache_config_requested", details.cache_config_requested);
-    some_integer(line, "cache_config_executed", details.cache_config_executed);
-    some_integer(line, "shared_mem_executed_bytes", details.shared_executed_bytes);
-    some_text(line, "user_scope", details.scope_path.as_deref());
-    some_text(line, "stack_trace", details.stack.as_deref());
+    line.some_text("limiting_resource", details.limiting_resource.as_deref());
+    line.some_integer("max_active_blocks", details.max_active_blocks);
+    line.some_integer("local_mem_total_bytes", details.local_total_bytes);
+    line.some_integer("local_mem_per_thread_bytes", details.local_bytes_per_thread);
+    line.some_integer("cache_config_requested", details.cache_config_requested);
+    line.some_integer("cache_config_executed", details.cache_config_executed);
+    line.some_integer("shared_mem_executed_bytes", details.shared_executed_bytes);
+    line.some_text("user_scope", details.scope_path.as_deref());
+    line.some_text("stack_trace", details.stack.as_deref());
 }

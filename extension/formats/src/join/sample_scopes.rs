@@ -21,7 +21,7 @@ struct ScopeName;
 ///
 /// The one-line form tells the scopes with the kernel and not with the sample; the columnar form
 /// the other way round. A sample whose kernel has not come yet, or too long ago, goes on as it is.
-/// Memory: 262,144 kernels of 40 bytes.
+/// Memory: two numbers for each of 262,144 kernels, and 1 MiB of names.
 #[derive(Debug)]
 pub struct SampleScopes {
     names: Interner<ScopeName>,

@@ -131,6 +131,43 @@ impl<'b> Object<'b> {
         self
     }
 
+    /// A member whose value is an array of objects, one for each item.
+    pub fn objects<T>(
+        &mut self,
+        name: &str,
+        items: &[T],
+        write: impl Fn(&mut Object<'_>, &T),
+    ) -> &mut Self {
+        let out = self.key(name);
+        out.push(b'[');
+        for (position, item) in items.iter().enumerate() {
+            if position > 0 {
+                out.push(b',');
+            }
+            let mut entry = Object::open(out);
+            write(&mut entry, item);
+            entry.close();
+        }
+        out.push(b']');
+        self
+    }
+
+    /// A whole number that may be absent; then there is no member.
+    pub fn some_integer(&mut self, name: &str, value: Option<i64>) -> &mut Self {
+        if let Some(value) = value {
+            self.integer(name, value);
+        }
+        self
+    }
+
+    /// A text that may be absent; then there is no member.
+    pub fn some_text(&mut self, name: &str, value: Option<&str>) -> &mut Self {
+        if let Some(value) = value {
+            self.text(name, value);
+        }
+        self
+    }
+
     /// Closes the object and the line that it is.
     pub fn close_line(self) {
         self.out.extend_from_slice(b"}\n");

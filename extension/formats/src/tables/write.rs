@@ -30,7 +30,7 @@ const TEXT: usize = 4 << 20;
 /// A kernel's shape is so at most that many rows before the last.
 pub(super) const SHAPES: usize = 16_384;
 
-/// zstd's level: the seed's hour is 8 % larger at 3 and 1 % smaller at 19, at ten times the time.
+/// zstd's level: that of the sizes in `docs/formats/gpu-flight.md`.
 const LEVEL: i32 = 9;
 
 /// Makes the files of a data set.
