@@ -96,6 +96,9 @@ pub struct Convert {
     /// Leave out what the format cannot hold, and say what that was
     #[arg(long)]
     lossy: bool,
+    /// Traces: mend quotes within texts that were written as `/"`
+    #[arg(long)]
+    repair: bool,
     /// Replace what stands at OUT
     #[arg(long, short)]
     force: bool,

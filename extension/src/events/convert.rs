@@ -17,6 +17,7 @@ use warpgauge_formats::gpu_flight::Details;
 use warpgauge_formats::join::{KernelDetailsJoin, SampleScopes};
 
 pub use self::notes::{Notes, Place};
+pub(crate) use self::sheets::Sheets;
 use self::sheets::channel_paths;
 use self::target::Target;
 use super::format::Format;
@@ -52,6 +53,10 @@ pub struct Report {
     pub losses: Vec<(String, u64)>,
     /// What was read badly or not at all.
     pub notes: Notes,
+    /// What the filters left out, by kind and count.
+    pub left_out: Vec<(String, u64)>,
+    /// What else a person has to know.
+    pub remarks: Vec<String>,
     /// The files that were written, or none.
     pub written: Vec<PathBuf>,
     /// Whether the result stands where it should.
@@ -72,6 +77,12 @@ pub enum ConvertError {
         /// What the system answered.
         error: io::Error,
     },
+    /// The format is that of traces.
+    #[error("{0} is a format of traces, not of event logs")]
+    NoLog(Format),
+    /// The format is that of event logs.
+    #[error("{0} is a format of event logs, not of traces")]
+    NoTrace(Format),
     /// Tables could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -86,8 +97,8 @@ impl Conversion {
     pub fn outputs(&self) -> Vec<PathBuf> {
         match (&self.out, self.to) {
             (None, _) => vec![],
-            (Some(out), Format::Gpumon | Format::Parquet) => vec![out.clone()],
             (Some(out), Format::GpuFlight | Format::GpuFlightFat) => channel_paths(out).to_vec(),
+            (Some(out), _) => vec![out.clone()],
         }
     }
 

@@ -17,6 +17,7 @@ use crate::events::convert::{Conversion, ConvertError, Place, Report};
 use crate::events::format::Format;
 use crate::events::tables::WriteError;
 use crate::report::Exit;
+use crate::traces;
 
 pub(super) fn convert(
     arguments: &Convert,
@@ -39,7 +40,10 @@ pub(super) fn convert(
         return Ok(misused(words));
     }
     let bar = bar(&conversion.files);
-    let outcome = conversion.run(&bar, out);
+    let outcome = match conversion.to.is_trace() {
+        false => conversion.run(&bar, out),
+        true => of_traces(arguments, &conversion).run(&bar, out),
+    };
     bar.finish_and_clear();
     let report = match outcome {
         Ok(report) => report,
@@ -54,6 +58,13 @@ pub(super) fn convert(
         }
     }
     Ok(if report.is_placed { Exit::Done } else { Exit::Findings })
+}
+
+/// The same for traces.
+fn of_traces(arguments: &Convert, conversion: &Conversion) -> traces::convert::Conversion {
+    let Conversion { files, from, to, out, lossy, force, .. } = conversion.clone();
+    let repair = arguments.repair;
+    traces::convert::Conversion { files, from, to, out, lossy, force, repair }
 }
 
 /// What can be told to be wrong before anything is read.
@@ -101,6 +112,7 @@ fn failed(error: ConvertError) -> anyhow::Result<Exit> {
         ConvertError::Stdout(fault) => return Err(fault.into()),
         ConvertError::Read(ref fault) if fault.is_of_content() => Exit::Findings,
         ConvertError::Read(_) => Exit::Usage,
+        ConvertError::NoLog(_) | ConvertError::NoTrace(_) => Exit::Usage,
         ConvertError::Write(WriteError::Sessions | WriteError::Foreign { .. }) => Exit::Usage,
         ConvertError::Output { error: ref fault, .. }
         | ConvertError::Write(WriteError::Folder { error: ref fault, .. })
@@ -123,6 +135,9 @@ fn show(report: &Report, lossy: bool, screen: &Screen, out: &mut dyn Write) -> i
     for place in &notes.findings {
         let text = format!("{}:{}: {}", place.file, place.line, place.message());
         writeln!(stderr, "{}", printable(&text))?;
+    }
+    for remark in &report.remarks {
+        writeln!(stderr, "{}", printable(remark))?;
     }
     let unsaid = notes.refused.saturating_sub(notes.findings.len() as u64);
     if unsaid > 0 {

@@ -50,11 +50,11 @@ impl Place {
 }
 
 impl Notes {
-    pub(super) fn event(&mut self, event: &Event<'_>) {
+    pub(crate) fn event(&mut self, event: &Event<'_>) {
         self.clock.note(event);
     }
 
-    pub(super) fn finding(&mut self, finding: &Finding) {
+    pub(crate) fn finding(&mut self, finding: &Finding) {
         match finding.severity {
             Severity::Refused => self.refused += 1,
             Severity::Suspect => self.suspect += 1,
@@ -65,7 +65,7 @@ impl Notes {
         }
     }
 
-    pub(super) fn file_ends(&mut self, end: FileEnd) {
+    pub(crate) fn file_ends(&mut self, end: FileEnd) {
         let clock = std::mem::take(&mut self.clock);
         if clock.is_monotonic() {
             self.monotonic.push((self.places.last().to_owned(), clock.offset(end.modified)));
@@ -73,7 +73,7 @@ impl Notes {
     }
 
     /// What of the log is in no event.
-    pub(super) fn losses(&self) -> impl Iterator<Item = (String, u64)> {
+    pub(crate) fn losses(&self) -> impl Iterator<Item = (String, u64)> {
         let refused =
             (self.refused > 0).then(|| ("what could not be read".to_owned(), self.refused));
         let unknown =

@@ -11,7 +11,7 @@ use crate::events::input::Packing;
 use crate::events::output::{Packer, Unnamed, packing_of};
 
 /// One file, or one for each channel.
-pub(super) struct Sheets {
+pub(crate) struct Sheets {
     sheets: Vec<Sheet>,
     fault: Option<ConvertError>,
     /// What was said last, and to which channel.
@@ -30,12 +30,18 @@ enum Place {
 
 impl Sheets {
     /// One file at `out`, packed as its name says, or standard output.
-    pub(super) fn one(out: Option<&Path>) -> Result<Self, ConvertError> {
+    pub(crate) fn one(out: Option<&Path>) -> Result<Self, ConvertError> {
         let sheet = match out {
             Some(path) => Sheet::named(path, packing_of(path).0)?,
             None => Sheet::stdout()?,
         };
         Ok(Self { sheets: vec![sheet], fault: None, last: None })
+    }
+
+    /// A file at each of these places, packed as their names say.
+    pub(crate) fn at(paths: &[PathBuf]) -> Result<Self, ConvertError> {
+        let sheets = paths.iter().map(|path| Sheet::named(path, packing_of(path).0));
+        Ok(Self { sheets: sheets.collect::<Result<_, _>>()?, fault: None, last: None })
     }
 
     /// `<out>.<channel>.log` for each channel, with the packing's ending of `out` behind, or all of
@@ -48,8 +54,13 @@ impl Sheets {
     }
 
     /// Writes to the only file.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), ConvertError> {
-        match self.sheets.first_mut() {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), ConvertError> {
+        self.write_to(0, bytes)
+    }
+
+    /// Writes to the file at that place among the files.
+    pub(crate) fn write_to(&mut self, place: usize, bytes: &[u8]) -> Result<(), ConvertError> {
+        match self.sheets.get_mut(place) {
             Some(sheet) => sheet.write(bytes),
             None => Ok(()),
         }
@@ -62,7 +73,7 @@ impl Sheets {
 
     /// Gives the files their names. Where one is refused, those before it are taken away again,
     /// unless they took the place of others.
-    pub(super) fn place(
+    pub(crate) fn place(
         self,
         replace: bool,
         stdout: &mut dyn Write,

@@ -1,0 +1,49 @@
+//! The forms in which traces can be written.
+
+use warpgauge_formats::loss::Losses;
+use warpgauge_formats::trace::Record;
+use warpgauge_formats::{kineto, perfetto};
+
+use crate::events::format::Format;
+
+/// A trace that is being written.
+#[derive(Debug)]
+pub(super) enum Target {
+    Kineto(Box<kineto::Writer>),
+    Perfetto(Box<perfetto::Writer>),
+}
+
+impl Target {
+    /// A trace of that format; none where it is no format of traces.
+    pub(super) fn new(format: Format) -> Option<Self> {
+        match format {
+            Format::Kineto => Some(Self::Kineto(Box::default())),
+            Format::Perfetto => Some(Self::Perfetto(Box::default())),
+            Format::Gpumon | Format::GpuFlight | Format::GpuFlightFat | Format::Parquet => None,
+        }
+    }
+
+    /// Appends to `out` what can be written by now.
+    pub(super) fn write(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+        match self {
+            Self::Kineto(writer) => writer.write(record, out),
+            Self::Perfetto(writer) => writer.write(record, out),
+        }
+    }
+
+    /// Appends what is left.
+    pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
+        match self {
+            Self::Kineto(writer) => writer.finish(out),
+            Self::Perfetto(writer) => writer.finish(out),
+        }
+    }
+
+    /// What the form cannot hold.
+    pub(super) fn losses(&self) -> &Losses {
+        match self {
+            Self::Kineto(writer) => writer.losses(),
+            Self::Perfetto(writer) => writer.losses(),
+        }
+    }
+}
