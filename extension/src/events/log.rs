@@ -21,7 +21,7 @@ pub enum LogError {
     Open(#[from] OpenError),
     /// No line tells the format.
     #[error(
-        "{path}: cannot tell the format by its first lines; name it: gpumon, gpu-flight, parquet"
+        "{path}: cannot tell the format by its first lines; name it: gpumon, gpu-flight, parquet, kineto"
     )]
     Unclear {
         /// The file.
@@ -29,13 +29,21 @@ pub enum LogError {
     },
     /// A trace stands where a log should.
     #[error(
-        "{path} is a trace ({found}): traces become kineto or perfetto; nothing makes an event log of one"
+        "{path} is a trace ({found}): it can become kineto, chrome or perfetto, and no event log"
     )]
     Trace {
         /// The file.
         path: PathBuf,
         /// Its format.
         found: Format,
+    },
+    /// A trace stands there in a form that is not read.
+    #[error(
+        "{path} is a trace in Perfetto's form, which is written and not read: give what it was made from"
+    )]
+    WrittenOnly {
+        /// The file.
+        path: PathBuf,
     },
     /// The files have different formats.
     #[error("{path} is {found}, not {before}; give logs of one format")]
