@@ -95,7 +95,7 @@ impl Conversion {
             of_batch.into(&mut report, &mut whole, batch == 0);
         }
         if plan.left_out > 0 {
-            let what = "what a trace says of itself, and another of its rank says otherwise";
+            let what = "what a trace says of itself beyond 16 MiB";
             report.losses.push((what.to_owned(), plan.left_out));
         }
         if plan.arrows.beyond() > 0 {

@@ -5,10 +5,10 @@
 //! rank 1   base 1030   0..50        ──>              30..80     moved by 1030 - 1000
 //! ```
 //!
-//! Files of one rank belong together, as do the parts of a trace that was split by time: they keep
-//! their processes and ids. Between ranks, a process id that is taken already becomes one that nobody
-//! has, and the ids of correlations, activities and arrows are moved together where their ranges
-//! overlap, so that a kernel and its arrow stay joined.
+//! Files of one rank have one set of processes. Between ranks, a process id that is taken already
+//! becomes one that nobody has. The ids of a file's correlations, activities and arrows are moved
+//! together where their range overlaps that of another file, so that a kernel and its arrow stay
+//! joined; the parts of a trace that was split by time share their ids.
 
 mod rewrite;
 
@@ -51,8 +51,6 @@ pub(super) struct Merge {
     pub(super) base: Option<i64>,
     /// The first and last time.
     pub(super) span: Option<(i64, i64)>,
-    /// What a file says of its trace that another of its rank says otherwise.
-    pub(super) left_out: u64,
     files: Vec<FilePlan>,
     groups: Vec<Group>,
 }
@@ -63,6 +61,8 @@ struct FilePlan {
     group: usize,
     /// Added to each time.
     shift: i64,
+    /// Added to each id.
+    ids: i64,
 }
 
 /// Files that belong together.
@@ -70,8 +70,6 @@ struct FilePlan {
 struct Group {
     /// What its processes are called by, where there are several groups.
     whose: Option<Whose>,
-    /// Added to each id.
-    ids: i64,
     /// The processes whose ids change.
     processes: HashMap<Id<'static>, Id<'static>>,
     /// In which order its processes are drawn, by the ids that they had.
@@ -85,7 +83,7 @@ impl Merge {
         let members = members(surveys);
         let is_one = members.len() == 1;
         let base = surveys.iter().filter_map(|survey| survey.base).min();
-        let mut files = vec![FilePlan { group: 0, shift: 0 }; surveys.len()];
+        let mut files = vec![FilePlan { group: 0, shift: 0, ids: 0 }; surveys.len()];
         let mut span = None;
         for (file, (survey, plan)) in surveys.iter().zip(&mut files).enumerate() {
             plan.shift = match (survey.base, base) {
@@ -115,8 +113,7 @@ impl Merge {
                 }
             }
         }
-        let mut merge =
-            Self { front: vec![], ranks: vec![], base, span, left_out: 0, files, groups };
+        let mut merge = Self { front: vec![], ranks: vec![], base, span, files, groups };
         if !is_one {
             merge
                 .keep_ids_apart(&members, surveys)
@@ -127,24 +124,29 @@ impl Merge {
         Ok(merge)
     }
 
-    /// Moves the ids of each group behind those of the groups before it, where they overlap. Gives
+    /// Moves the ids of each trace behind those of the traces before it, where they overlap. Gives
     /// the file whose ids would not fit.
     fn keep_ids_apart(&mut self, members: &Members, surveys: &[Survey]) -> Result<(), usize> {
         let mut taken: Vec<(i64, i64)> = vec![];
-        for (group, (_, files)) in self.groups.iter_mut().zip(members) {
+        for files in traces(members, surveys) {
             let ids = files.iter().filter_map(|file| surveys.get(*file)?.ids);
             let Some((low, high)) = ids.reduce(|(a, b), (c, d)| (a.min(c), b.max(d))) else {
                 continue;
             };
-            let overlaps = taken.iter().any(|(from, to)| low <= *to && *from <= high);
-            if overlaps {
+            let mut moved = 0;
+            if taken.iter().any(|(from, to)| low <= *to && *from <= high) {
                 let file = files.first().copied().unwrap_or_default();
                 let behind = taken.iter().map(|(_, to)| *to).max().unwrap_or_default();
                 let free = behind.checked_add(1).ok_or(file)?;
-                group.ids = free.checked_sub(low).ok_or(file)?;
-                high.checked_add(group.ids).ok_or(file)?;
+                moved = free.checked_sub(low).ok_or(file)?;
+                high.checked_add(moved).ok_or(file)?;
             }
-            taken.push((low + group.ids, high + group.ids));
+            taken.push((low + moved, high + moved));
+            for file in files {
+                if let Some(plan) = self.files.get_mut(file) {
+                    plan.ids = moved;
+                }
+            }
         }
         Ok(())
     }
@@ -217,7 +219,7 @@ impl Merge {
             let documents = files.iter().filter_map(|file| surveys.get(*file));
             for (key, json) in documents.flat_map(|survey| &survey.document) {
                 let said = if all_say(key, json) { &mut shared } else { &mut own };
-                self.left_out += u64::from(!said.add(key, json));
+                said.add(key, json);
             }
             if let Some(rank) = self.ranks.get_mut(group) {
                 rank.document = own.members;
@@ -237,27 +239,45 @@ impl Merge {
     }
 }
 
-/// Members of a document, each once.
+/// Members of a document, each once. What is said otherwise the second time gets a key of its own:
+/// `traceName (2)`.
 #[derive(Debug, Default)]
 struct Said {
     members: Vec<(String, String)>,
 }
 
 impl Said {
-    /// Adds a member. Gives `false` where it says something else already.
-    fn add(&mut self, key: &str, json: &str) -> bool {
-        match self.members.iter().find(|(known, _)| known == key) {
-            Some((_, said)) => said == json,
-            None => {
-                self.members.push((key.to_owned(), json.to_owned()));
-                true
+    fn add(&mut self, key: &str, json: &str) {
+        let mut number = 1_u64;
+        let mut numbered = key.to_owned();
+        while let Some((_, said)) = self.members.iter().find(|(known, _)| *known == numbered) {
+            if said == json {
+                return;
             }
+            number += 1;
+            numbered = format!("{key} ({number})");
         }
+        self.members.push((numbered, json.to_owned()));
     }
 }
 
 /// The files of each rank, in the order of the ranks.
 type Members = BTreeMap<Whose, Vec<usize>>;
+
+/// The files of each trace, in the order of the ranks: one, unless it was split by time.
+fn traces(members: &Members, surveys: &[Survey]) -> Vec<Vec<usize>> {
+    let mut traces: Vec<Vec<usize>> = vec![];
+    let mut of_marks: HashMap<&str, usize> = HashMap::new();
+    for file in members.values().flatten() {
+        let mark = surveys.get(*file).and_then(|survey| survey.mark.as_ref());
+        let place = mark.map(|mark| *of_marks.entry(&mark.trace).or_insert(traces.len()));
+        match place.and_then(|place| traces.get_mut(place)) {
+            Some(trace) => trace.push(*file),
+            None => traces.push(vec![*file]),
+        }
+    }
+    traces
+}
 
 fn members(surveys: &[Survey]) -> Members {
     let mut members = Members::new();

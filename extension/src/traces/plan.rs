@@ -86,7 +86,6 @@ impl Plan {
         self.mark = mark(&surveys);
         if merge {
             let merge = Merge::plan(&source.names(), &surveys)?;
-            self.left_out += merge.left_out;
             self.first = merge.span.map_or(0, |(first, _)| first);
             (self.base, self.ranks) = (merge.base, merge.ranks.clone());
             self.merge = Some(merge);

@@ -34,11 +34,11 @@ impl<'m> Rewriting<'m> {
     /// A record as it stands in the merged trace; none where the front says it or it was said.
     pub(in crate::traces) fn rewrite<'a>(&mut self, record: &Record<'a>) -> Option<Record<'a>> {
         let merge = self.merge;
-        let FilePlan { group, shift } = *merge.files.get(self.file)?;
+        let FilePlan { group, shift, ids } = *merge.files.get(self.file)?;
         let group = merge.groups.get(group)?;
         let moved = |time: Timestamp| Timestamp(time.0.saturating_add(shift));
-        let id = |id: Option<i64>| id.map(|id| id.saturating_add(group.ids));
-        let flow = |flow: Flow| Flow { id: flow.id.saturating_add(group.ids), ..flow };
+        let id = |id: Option<i64>| id.map(|id| id.saturating_add(ids));
+        let flow = |flow: Flow| Flow { id: flow.id.saturating_add(ids), ..flow };
         let mut record = record.clone();
         match &mut record {
             Record::Event(event) => {
