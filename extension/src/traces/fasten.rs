@@ -17,10 +17,11 @@ use warpgauge_formats::trace::{EventType, TraceEvent, Track};
 /// Slices of one row that are remembered.
 const RECENT: usize = 64;
 
-/// Ranges of one row that may be open at once; further ones are not told apart.
-const MOST_OPEN: usize = 1_024;
+/// Ranges of one row that may be open at once; the ends of further ones are judged for themselves.
+const MOST_OPEN: usize = 256;
 
-/// Rows that are remembered; with all their slices they take 40 MiB.
+/// Rows that are remembered; with all their slices they take 25 MiB, and with all ranges open 32 MiB
+/// more. Arrows on further rows belong to no slice.
 const MOST_ROWS: usize = 16_384;
 
 /// Remembers for the last events what was decided about them.

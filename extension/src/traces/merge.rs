@@ -33,7 +33,7 @@ pub enum MergeFault {
     #[error("{0}: its {1} do not fit 64 bits beside those of the others")]
     Range(String, &'static str),
     /// It has too many processes.
-    #[error("{0} has more than 65,536 processes")]
+    #[error("{0} has more than 65,536 processes, or names of 16 MiB for them")]
     Processes(String),
     /// It is a merged trace.
     #[error("{0} is a merged trace: split it by rank, and merge its ranks with the others")]
