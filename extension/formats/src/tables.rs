@@ -7,6 +7,7 @@
 //!           system_samples.parquet    sessions.parquet
 //!           device_samples.parquet    scope_devices.parquet  session_devices.parquet
 //!           static_devices.parquet
+//! telemetry/telemetry.parquet         samples of memory, which are no event log
 //! ```
 //!
 //! A table without rows has no file. Texts stand in the rows as texts (dictionary encoding makes
@@ -21,10 +22,12 @@ mod read;
 
 mod rows;
 mod stream;
+mod telemetry;
 mod write;
 
 pub use read::{Tables, read};
 pub use rows::Table;
+pub use telemetry::read_telemetry;
 pub use write::{Files, Writer};
 
 /// Why tables could not be written or read.

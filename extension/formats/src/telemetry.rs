@@ -21,8 +21,12 @@ mod fault;
 mod key;
 mod legacy;
 mod load;
+mod meaning;
 mod metadata;
+mod numbers;
 mod record;
+mod sample;
+mod timeline;
 mod validate;
 mod value;
 mod write;
@@ -30,8 +34,12 @@ mod write;
 use std::borrow::Cow;
 
 pub use fault::{Broken, Fault, Place};
-pub use load::{Form, LoadError, Loaded, Sink, load, load_all};
+pub use load::{Form, LoadError, Loaded, Sink, load, load_all, load_records};
 pub use metadata::Metadata;
+pub use sample::scope_sample;
+pub use timeline::{Timeline, Units};
+
+pub(crate) use numbers::Numbers;
 
 use crate::json::{Kind, Reader};
 use key::Key;
@@ -83,7 +91,7 @@ pub struct TelemetryEvent<'a> {
 }
 
 /// Which process of a distributed run an event is from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Distributed<'a> {
     /// The run; not blank.
     pub job_id: Option<Cow<'a, str>>,
@@ -170,21 +178,28 @@ impl<'a> TelemetryEvent<'a> {
     /// The same, borrowing from nothing.
     #[must_use]
     pub fn into_owned(self) -> TelemetryEvent<'static> {
-        fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
-            text.into_owned().into()
-        }
         TelemetryEvent {
             event_type: owned(self.event_type),
             collector: owned(self.collector),
             host: owned(self.host),
-            distributed: self
-                .distributed
-                .map(|process| Distributed { job_id: process.job_id.map(owned), ..process }),
+            distributed: self.distributed.map(Distributed::into_owned),
             context: self.context.map(owned),
             metadata: self.metadata.into_owned(),
             ..self
         }
     }
+}
+
+impl Distributed<'_> {
+    /// The same, borrowing from nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Distributed<'static> {
+        Distributed { job_id: self.job_id.map(owned), ..self }
+    }
+}
+
+fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
+    text.into_owned().into()
 }
 
 fn read(text: &str) -> Result<Record<'_>, Fault> {

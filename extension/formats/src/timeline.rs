@@ -83,7 +83,7 @@ impl<'s> Timeline<'s> {
             return time;
         }
         let base = self.base.unwrap_or_else(|| {
-            let base = (time.0 - MARGIN).div_euclid(DAY) * DAY;
+            let base = base_before(time);
             self.base = Some(base);
             self.next.record(line, &Record::BaseTime(base));
             base
@@ -94,6 +94,11 @@ impl<'s> Timeline<'s> {
     fn record(&mut self, line: u64, record: &Record<'_>) {
         self.next.record(line, record);
     }
+}
+
+/// The base time of a trace whose first event is at that time of the wall clock.
+pub(crate) fn base_before(time: Timestamp) -> i64 {
+    (time.0 - MARGIN).div_euclid(DAY) * DAY
 }
 
 impl finding::Sink for Timeline<'_> {

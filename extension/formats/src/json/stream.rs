@@ -86,6 +86,20 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Where it is.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        match self {
+            Self::Syntax { position, .. }
+            | Self::CutOff { position, .. }
+            | Self::NotUtf8 { position }
+            | Self::TooLong { position }
+            | Self::Input { position, .. } => *position,
+        }
+    }
+}
+
 /// What walking gives.
 pub type Result<T> = std::result::Result<T, Error>;
 

@@ -177,3 +177,28 @@ pub(super) const STATIC_DEVICE: [Column; 12] = [
     ("multiprocessors", Code),
     ("warp_size", Code),
 ];
+
+/// Events of TelemetryEvent v2 under the names of its schema; the metadata is JSON text.
+pub(super) const TELEMETRY: [Column; 21] = [
+    ("timestamp_ns", Number),
+    ("event_type", Text),
+    ("collector", Text),
+    ("sampling_interval_ms", Code),
+    ("pid", Code),
+    ("host", Text),
+    ("job_id", Text),
+    ("rank", Code),
+    ("local_rank", Code),
+    ("world_size", Code),
+    ("device_id", Code),
+    ("allocator_allocated_bytes", Number),
+    ("allocator_reserved_bytes", Number),
+    ("allocator_active_bytes", Number),
+    ("allocator_inactive_bytes", Number),
+    ("allocator_change_bytes", Number),
+    ("device_used_bytes", Number),
+    ("device_free_bytes", Number),
+    ("device_total_bytes", Code),
+    ("context", Text),
+    ("metadata", Text),
+];

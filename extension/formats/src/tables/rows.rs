@@ -3,7 +3,7 @@
 use super::cells::{Cell, Row};
 use super::columns::{
     COPY, COPY_DEPTH, Column, DEVICE, HOST, KERNEL, PLACE, PROFILE, SCOPE, SESSION, SHAPE, SOURCE,
-    STATIC_DEVICE, SYSTEM,
+    STATIC_DEVICE, SYSTEM, TELEMETRY,
 };
 use crate::event::{
     Copy, CopyKind, Device, Host, Kernel, KernelDetails, Phase, Profile, Scope, Source,
@@ -27,11 +27,12 @@ pub enum Table {
     ProfileSamples,
     SystemSamples,
     DeviceSamples,
+    Telemetry,
 }
 
 impl Table {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Sessions,
         Self::SessionDevices,
         Self::StaticDevices,
@@ -44,6 +45,7 @@ impl Table {
         Self::ProfileSamples,
         Self::SystemSamples,
         Self::DeviceSamples,
+        Self::Telemetry,
     ];
 
     /// The table's name; its file is `<name>.parquet`.
@@ -62,6 +64,7 @@ impl Table {
             Self::ProfileSamples => "profile_samples",
             Self::SystemSamples => "system_samples",
             Self::DeviceSamples => "device_samples",
+            Self::Telemetry => "telemetry",
         }
     }
 
@@ -78,6 +81,7 @@ impl Table {
             Self::SystemSamples => &[&SOURCE, &SYSTEM, &HOST],
             Self::StaticDevices => &[&STATIC_DEVICE],
             Self::SessionDevices | Self::ScopeDevices | Self::DeviceSamples => &[&DEVICE],
+            Self::Telemetry => &[&TELEMETRY],
         };
         groups.concat()
     }

@@ -17,8 +17,11 @@ use super::Error;
 use super::cells::Cell;
 use super::columns::{Column, Kind};
 use super::rows::{self, Cells, Table, push};
+use super::telemetry;
 use crate::event::{Device, Event, Kernel, StaticDevice, What};
 use crate::interner::{Handle, Interner};
+use crate::loss::Losses;
+use crate::telemetry::{Numbers, TelemetryEvent};
 
 /// Rows of a row group: the writer's memory is that many rows of each table.
 const ROWS: usize = 65_536;
@@ -117,6 +120,24 @@ impl<F: Files> Writer<F> {
                 self.devices(Table::SessionDevices, event, &sampling.devices)
             }
         }
+    }
+
+    /// Takes one event of TelemetryEvent v2, into a table of its own; none that has a number beyond
+    /// 64 bits, which is counted in `losses`.
+    ///
+    /// # Errors
+    /// Where a file cannot be made or written.
+    pub fn write_telemetry(
+        &mut self,
+        event: &TelemetryEvent<'_>,
+        losses: &mut Losses,
+    ) -> Result<(), Error> {
+        let Some(numbers) = Numbers::of(event, losses) else { return Ok(()) };
+        let mut metadata = vec![];
+        event.metadata.write(&mut metadata);
+        let metadata = String::from_utf8_lossy(&metadata);
+        let cells = telemetry::cells(event, &numbers, &metadata);
+        self.row(Table::Telemetry, &cells).map(drop)
     }
 
     /// Writes what waits and the files' ends. A data set without it cannot be read.

@@ -74,6 +74,9 @@ pub enum Fault {
     /// The text is no JSON.
     #[error(transparent)]
     Json(#[from] json::Fault),
+    /// The line begins with a byte order mark.
+    #[error("a UTF-8 byte order mark; JSON begins without one, save the file as plain UTF-8")]
+    ByteOrderMark,
     /// The line is not UTF-8.
     #[error("the line is not UTF-8 behind byte {valid_up_to}")]
     NotUtf8 {

@@ -20,7 +20,11 @@ use std::io::{self, Cursor, Read};
 use super::fault::{Fault, Place};
 use super::{Options, TelemetryEvent};
 use crate::json::stream::{self, LONGEST_VALUE, Position};
+use crate::lines::Lines;
+use lines::Blank;
 use look::Shape;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Where a file's events go.
 pub trait Sink {
@@ -109,6 +113,23 @@ pub enum LoadError {
     },
 }
 
+impl LoadError {
+    /// The line where reading ended, counted from 1; none where the file as a whole is at fault.
+    #[must_use]
+    pub fn line(&self) -> Option<u64> {
+        match self {
+            Self::ByteOrderMark => Some(1),
+            Self::Input { line, .. } => Some(*line),
+            Self::Document(error) => Some(error.position().line),
+            Self::KeyTwice { position, .. } | Self::RecordTooLarge { position } => {
+                Some(position.line)
+            }
+            Self::Refused { place, .. } => Some(place.line),
+            Self::NoContainer | Self::NoEvents | Self::NoListUnderKey { .. } => None,
+        }
+    }
+}
+
 /// Reads a file's records and hands on their events, or why there is none, in the file's order.
 ///
 /// Of an object, the list under `events_key` is read; without a key the one under `events`, or else
@@ -129,9 +150,30 @@ pub fn load(
     let mut intake = Intake { options, sink, events: 0, refused: 0 };
     let form = match shape {
         Shape::ByteOrderMark => return Err(LoadError::ByteOrderMark),
-        Shape::Lines => lines::load(input, &mut intake)?,
+        Shape::Lines => lines::load(Lines::new(input), Blank::PassedOver, false, &mut intake)?,
         Shape::Document => document::load(input, events_key, &mut intake)?,
     };
+    Ok(Loaded { form, events: intake.events, refused: intake.refused })
+}
+
+/// Reads a record a line, whatever the lines look like: for every line the sink gets an event or why
+/// there is none, also for one that is blank or no JSON. For streams of records, one of which may be
+/// the first and broken.
+///
+/// # Errors
+/// Where the input gives no more; what was handed on before stands.
+pub fn load_records(
+    mut input: impl Read,
+    options: &Options,
+    sink: &mut dyn Sink,
+) -> Result<Loaded, LoadError> {
+    let mut head = vec![];
+    let looked = input.by_ref().take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut head);
+    looked.map_err(|source| LoadError::Input { line: 1, source })?;
+    let has_mark = head == BYTE_ORDER_MARK;
+    let lines = Lines::new(Cursor::new(head).chain(input));
+    let mut intake = Intake { options, sink, events: 0, refused: 0 };
+    let form = lines::load(lines, Blank::Judged, has_mark, &mut intake)?;
     Ok(Loaded { form, events: intake.events, refused: intake.refused })
 }
 
