@@ -19,4 +19,5 @@ pub mod output;
 pub mod reader;
 pub mod statistics;
 pub mod tables;
+pub mod telemetry;
 pub mod unknown;

@@ -22,6 +22,7 @@ mod source;
 pub mod split;
 mod survey;
 mod target;
+mod telemetry;
 
 pub use self::merge::MergeFault;
 pub use self::plan::MOST_PARTS;

@@ -4,6 +4,7 @@ mod convert;
 mod filters;
 mod progress;
 mod stat;
+mod telemetry;
 mod units;
 mod validate;
 
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use self::filters::Filters;
+use self::telemetry::Telemetry;
 use super::screen::Screen;
 use crate::events::format::Format;
 use crate::report::Exit;
@@ -31,6 +33,8 @@ Examples:
   warpgauge events validate --format gpu-flight train.*.log.gz
   zstdcat old.zst | warpgauge events validate --format gpumon --strict --json - | jq 'select(.ok | not)'
   warpgauge events validate --format kineto trace.json.gz
+  warpgauge events validate --format telemetry-v2 run.json events.ndjson
+  warpgauge events validate --format telemetry-v2 --records --json - < events.ndjson
   warpgauge events validate --format kineto --repair --json trace.json | jq 'select(.ok == false).error'
 
 The channels of a session are read as one log, device first. Files may be packed with gzip or zstd,
@@ -40,6 +44,10 @@ event in the words of the common model; what is no line goes to standard error.
 Of traces (PyTorch's, or Chrome's JSON) a finding names line and column. With --json there is a line
 for each finding, and one for each file behind them. --repair reads on where quotes within texts were
 written as /\" and says how many; `events convert --repair` writes the mended trace.
+
+Of telemetry (TelemetryEvent v2: one JSON document, or a record a line, told apart by looking) a finding
+names line and record. With --json there is one verdict for each record: ok, the event as version 2,
+and the error; with --records one for each line, whatever stands in it.
 
 Exit codes: 0 nothing to find fault with   1 findings   2 wrong usage, or a file that cannot be opened")]
     Validate(Validate),
@@ -55,6 +63,7 @@ Examples:
   warpgauge events convert --to kineto --window 2s..2.5s --category kernel -o part.json trace.json
   warpgauge events convert --to kineto --merge -o all.json.gz rank*.json.gz
   warpgauge events convert --to kineto --split time=1s -o part.json.gz all.json.gz
+  warpgauge events convert --from telemetry --to telemetry-v2 -o events.ndjson old.json
 
 OUT is a file for gpumon, kineto, chrome and perfetto, the prefix of <OUT>.<channel>.log for gpu-flight
 and gpu-flight-fat, and a folder with one folder for each session for parquet. The ending .gz or .zst
@@ -63,13 +72,16 @@ packs. The result gets its name when it is whole: an interrupted conversion leav
 Traces (kineto, chrome) become kineto, chrome or perfetto; event logs become those, too. No trace
 becomes an event log, and Perfetto's form is only written.
 
+Telemetry becomes telemetry-v2 (a record a line), a table, scope samples of gpumon, or counters of a
+trace. Legacy records need --from telemetry.
+
 Filters keep the names of processes and threads, the base time, and what is said of the trace as a
 whole. An arrow goes with either of its ends; what was left out is counted. --merge puts the times of
 several ranks on one clock, and keeps their processes and ids apart. --split writes OUT with .rank0 or
 .0001 before its endings; --merge of the parts gives the same events.
 
 Exit codes: 0 converted   1 something would be lost, nothing was written   2 wrong usage   75 try again later")]
-    Convert(Convert),
+    Convert(Box<Convert>),
     /// What a log holds: kernels, scopes, copies, memory
     #[command(after_help = "\
 Examples:
@@ -85,12 +97,18 @@ pub struct Validate {
     /// Format of the files
     #[arg(long, value_enum)]
     format: Checked,
-    /// gpumon: exactly the published schema; gpu-flight: what is unknown is a finding
+    /// gpumon: exactly the published schema; gpu-flight: what is unknown is a finding; telemetry-v2:
+    /// no legacy records
     #[arg(long)]
     strict: bool,
     /// kineto: read on where quotes within texts were written as `/"`, and say how many were mended
     #[arg(long)]
     repair: bool,
+    /// telemetry-v2: each line is a record, also one that is blank or no JSON
+    #[arg(long)]
+    records: bool,
+    #[command(flatten)]
+    telemetry: Telemetry,
     /// Logs or traces; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -107,6 +125,9 @@ enum Checked {
     /// PyTorch's traces, and Chrome's JSON
     #[value(alias = "chrome")]
     Kineto,
+    /// Samples of a device's memory, and their legacy records
+    #[value(name = "telemetry-v2", alias = "telemetry")]
+    Telemetry,
 }
 
 /// Arguments of `events convert`.
@@ -129,6 +150,8 @@ pub struct Convert {
     lossy: bool,
     #[command(flatten)]
     filter: Filters,
+    #[command(flatten)]
+    telemetry: Telemetry,
     /// Make one trace of several: times on one clock, ranks apart
     #[arg(long, help_heading = OF_TRACES)]
     merge: bool,

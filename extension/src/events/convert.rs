@@ -3,6 +3,7 @@
 mod notes;
 mod sheets;
 mod target;
+mod telemetry;
 
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -21,9 +22,10 @@ pub(crate) use self::sheets::{Sheets, Whole};
 use self::target::Target;
 use super::bounds::Bounds;
 use super::format::Format;
-use super::log::{self, LogError};
+use super::log::{LogError, Opened};
 use super::reader::{FileEnd, Follow, LineRead};
 use super::tables::WriteError;
+use super::telemetry::Reading;
 
 /// What to convert and into what.
 #[derive(Debug, Clone)]
@@ -42,6 +44,8 @@ pub struct Conversion {
     pub lossy: bool,
     /// Whether what stands at `out` may be replaced.
     pub force: bool,
+    /// How telemetry is read.
+    pub telemetry: Reading,
 }
 
 /// What a conversion did.
@@ -80,6 +84,16 @@ pub enum ConvertError {
     /// The format is that of traces.
     #[error("{0} is a format of traces, not of event logs")]
     NoLog(Format),
+    /// Telemetry cannot become that.
+    #[error(
+        "telemetry cannot become {0}: it has telemetry-v2, gpumon, parquet, kineto, chrome and perfetto"
+    )]
+    NotFromTelemetry(Format),
+    /// Only telemetry becomes telemetry.
+    #[error(
+        "{0} tells no telemetry: only telemetry-v2, and its legacy records, become telemetry-v2"
+    )]
+    NoTelemetry(Format),
     /// The format is that of event logs.
     #[error("{0} is a format of event logs, not of traces")]
     NoTrace(Format),
@@ -125,6 +139,17 @@ impl Conversion {
     /// Where an input cannot be opened or an output not be written. What is wrong within an input
     /// stands in the report.
     pub fn run(&self, bar: &ProgressBar, stdout: &mut dyn Write) -> Result<Report, ConvertError> {
+        let opened = Opened::open(&self.files, self.from, bar)?;
+        match (opened.format, &opened.files[..]) {
+            (Some(Format::Telemetry), _) => return telemetry::convert(self, opened, bar, stdout),
+            (Some(found), _) if self.to == Format::Telemetry => {
+                return Err(ConvertError::NoTelemetry(found));
+            }
+            (None, [path, ..]) if self.to == Format::Telemetry => {
+                return Err(LogError::Unclear { path: path.clone() }.into());
+            }
+            _ => {}
+        }
         let mut notes = Notes::default();
         let failed = Cell::new(false);
         let target = Target::create(self.to, self.details, self.out.as_deref())?;
@@ -133,10 +158,12 @@ impl Conversion {
         if self.to == Format::GpuFlight {
             let mut scopes = SampleScopes::default();
             let first = &mut scopes.before(&mut bounds);
-            self.read_joined(&mut Chain { first, notes: &mut notes, failed: &failed }, bar)?;
+            let chain = &mut Chain { first, notes: &mut notes, failed: &failed };
+            self.read_joined(opened, chain, bar)?;
         } else {
             let first = &mut bounds;
-            self.read_joined(&mut Chain { first, notes: &mut notes, failed: &failed }, bar)?;
+            let chain = &mut Chain { first, notes: &mut notes, failed: &failed };
+            self.read_joined(opened, chain, bar)?;
         }
         bounds.end();
         let mut target = writing.finish()?;
@@ -152,18 +179,21 @@ impl Conversion {
 
     /// Reads with kernels and details joined. Batches tell details in lines of their own, as they
     /// came, unless some are left out.
-    fn read_joined(&self, chain: &mut Chain<'_>, bar: &ProgressBar) -> Result<(), ConvertError> {
+    fn read_joined(
+        &self,
+        opened: Opened,
+        chain: &mut Chain<'_>,
+        bar: &ProgressBar,
+    ) -> Result<(), ConvertError> {
         if self.to == Format::GpuFlight && self.details == Details::All {
-            return self.read(chain, bar);
+            opened.read(bar, chain)?;
+            return Ok(());
         }
         let mut join = KernelDetailsJoin::new(chain.first);
-        self.read(&mut Chain { first: &mut join, notes: chain.notes, failed: chain.failed }, bar)?;
+        let joined = &mut Chain { first: &mut join, notes: chain.notes, failed: chain.failed };
+        opened.read(bar, joined)?;
         join.end();
         Ok(())
-    }
-
-    fn read(&self, chain: &mut Chain<'_>, bar: &ProgressBar) -> Result<(), ConvertError> {
-        Ok(log::read(&self.files, self.from, bar, chain).map(drop)?)
     }
 }
 

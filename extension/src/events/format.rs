@@ -28,13 +28,17 @@ pub enum Format {
     Chrome,
     /// Perfetto's protobuf packets; written only
     Perfetto,
+    /// TelemetryEvent v2: samples of a device's memory; legacy ones where the format is named
+    #[value(name = "telemetry-v2", alias = "telemetry")]
+    Telemetry,
 }
 
 impl Format {
     /// The format of a log that begins with `head`; `None` where no line tells.
     ///
     /// A trace is one JSON document, told by its first keys, or Perfetto's packets. GPU Flight names a
-    /// session in each line and gpumon never does. Lines that cannot be read are passed over, the last
+    /// session in each line and gpumon never does. Telemetry names its version in each record, unless
+    /// it is of the legacy kind, which does not tell what it is. Lines that cannot be read are passed over, the last
     /// one because it may be cut off.
     #[must_use]
     pub fn of(head: &[u8]) -> Option<Self> {
@@ -94,11 +98,26 @@ fn of_document(head: &[u8]) -> Option<Format> {
             return Some(Format::Chrome);
         }
     }
+    of_object(&mut reader, is_array)
+}
+
+/// The key of a record's version in TelemetryEvent v2.
+const KEY_OF_TELEMETRY: &str = "schema_version";
+
+/// The format of a document by the keys of the object that it is, or of the first in its list.
+fn of_object(reader: &mut Reader<'_>, is_array: bool) -> Option<Format> {
     reader.enter_object().ok()?;
     // What is no JSON any more, or is cut off, ends the search.
     while let Ok(Some(key)) = reader.next_key() {
         match is_array {
             true if key == "ph" => return Some(Format::Chrome),
+            _ if key == KEY_OF_TELEMETRY => return Some(Format::Telemetry),
+            false if key == "events" && reader.peek().ok()? == Kind::Array => {
+                reader.enter_array().ok()?;
+                let of_first = |reader: &mut Reader<'_>| of_object(reader, true);
+                let found = reader.next_item().ok()?.then(|| of_first(reader)).flatten();
+                return found.filter(|found| *found == Format::Telemetry);
+            }
             false if KEYS_OF_TRACES.contains(&key.as_ref()) => return Some(Format::Kineto),
             _ => {}
         }
@@ -139,6 +158,7 @@ impl fmt::Display for Format {
             Self::Kineto => "kineto",
             Self::Chrome => "chrome",
             Self::Perfetto => "perfetto",
+            Self::Telemetry => "telemetry-v2",
         })
     }
 }
@@ -177,6 +197,14 @@ mod tests {
         assert_eq!(of("{\"type\":\"init\",\"pid\":1}\n{\"type\":"), Some(Format::Gpumon));
         assert_eq!(of("{}"), None);
         assert_eq!(of("\n{\"type\":\"init\",\"pid\":1}\n"), Some(Format::Gpumon));
+        for telemetry in [
+            "{\"schema_version\":2,\"type\":\"init\"}\n{",
+            "[\n {\"pid\": 1, \"schema_version\": 2",
+            "{\"made\": [1], \"events\": [{\"schema_version\":2,\"event_type\":\"x\"",
+        ] {
+            assert_eq!(of(telemetry), Some(Format::Telemetry), "{telemetry}");
+        }
+        assert_eq!(of("{\"events\": [{\"ph\":\"X\"}]}"), None);
         assert_eq!(Format::of(&[0x0a, 0x05, 0x50, 0x80, 0xff, 0x90, 0x01]), Some(Format::Perfetto));
     }
 }

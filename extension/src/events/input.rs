@@ -1,5 +1,6 @@
 //! Opens logs: plain, gzip or zstd, told by their first bytes and not by their names.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -157,6 +158,29 @@ impl Read for Input {
             Some(fault) => Err(fault),
             None => self.rest.read(into),
         }
+    }
+}
+
+/// An input that fails once nobody wants to read on.
+pub struct Stoppable<'s> {
+    input: Input,
+    stop: &'s Cell<bool>,
+}
+
+impl<'s> Stoppable<'s> {
+    /// Reads `input` until `stop` says so.
+    #[must_use]
+    pub fn new(input: Input, stop: &'s Cell<bool>) -> Self {
+        Self { input, stop }
+    }
+}
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.stop.get() {
+            return Err(io::Error::other("nobody reads on"));
+        }
+        self.input.read(into)
     }
 }
 

@@ -11,7 +11,7 @@ use super::format::Format;
 use super::input::{Input, OpenError};
 use super::order::in_reading_order;
 use super::reader::{FileEnd, Follow, LogReader};
-use super::tables::{Folder, sessions};
+use super::tables::{Folder, holds_telemetry, sessions};
 
 /// Why a log was not read.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum LogError {
     Open(#[from] OpenError),
     /// No line tells the format.
     #[error(
-        "{path}: cannot tell the format by its first lines; name it: gpumon, gpu-flight, parquet, kineto"
+        "{path}: cannot tell the format by its first lines; name it: gpumon, gpu-flight, parquet, kineto, telemetry"
     )]
     Unclear {
         /// The file.
@@ -36,6 +36,14 @@ pub enum LogError {
         path: PathBuf,
         /// Its format.
         found: Format,
+    },
+    /// Telemetry stands where a log should.
+    #[error(
+        "{path} is telemetry: it can be validated, and become telemetry-v2, gpumon, parquet, kineto, chrome or perfetto"
+    )]
+    Telemetry {
+        /// The file, or the folder of tables.
+        path: PathBuf,
     },
     /// A trace stands there in a form that is not read.
     #[error(
@@ -103,6 +111,8 @@ pub struct Opened {
     pub first: Option<Input>,
     /// The format that was named, or that of the first file.
     pub format: Option<Format>,
+    /// Whether the format was named.
+    pub is_named: bool,
 }
 
 impl Opened {
@@ -115,16 +125,18 @@ impl Opened {
         format: Option<Format>,
         bar: &ProgressBar,
     ) -> Result<Self, OpenError> {
-        let mut files = files.to_vec();
-        if format == Some(Format::Parquet) || format.is_none() && files.iter().all(|at| at.is_dir())
-        {
-            return Ok(Self { files, first: None, format: Some(Format::Parquet) });
+        let (mut files, is_named) = (files.to_vec(), format.is_some());
+        let may_be_tables = matches!(format, None | Some(Format::Telemetry));
+        if format == Some(Format::Parquet) || may_be_tables && files.iter().all(|at| at.is_dir()) {
+            let is_telemetry = files.iter().any(|path| holds_telemetry(path));
+            let format = if is_telemetry { Format::Telemetry } else { Format::Parquet };
+            return Ok(Self { files, first: None, format: Some(format), is_named });
         }
         in_reading_order(&mut files);
         let first = files.first().map(|path| Input::open(path, bar)).transpose()?;
         let found = || first.as_ref().and_then(|input| Format::of(input.head()));
         let format = format.or_else(found);
-        Ok(Self { files, first, format })
+        Ok(Self { files, first, format, is_named })
     }
 
     /// Whether the files are traces.
@@ -142,7 +154,11 @@ impl Opened {
         bar: &ProgressBar,
         sink: &mut dyn Follow,
     ) -> Result<Option<Format>, LogError> {
-        let Self { files, mut first, mut format } = self;
+        let Self { files, mut first, mut format, .. } = self;
+        if format == Some(Format::Telemetry) {
+            let path = files.into_iter().next().unwrap_or_default();
+            return Err(LogError::Telemetry { path });
+        }
         if format == Some(Format::Parquet) {
             files.iter().try_for_each(|path| read_tables(path, sink))?;
             return Ok(format);

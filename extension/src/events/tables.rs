@@ -10,7 +10,9 @@ use std::rc::Rc;
 
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use warpgauge_formats::event::{Event, Source};
+use warpgauge_formats::loss::Losses;
 use warpgauge_formats::tables::{self, Table};
+use warpgauge_formats::telemetry::TelemetryEvent;
 
 use super::output::{Unnamed, folder_of, hidden_name};
 
@@ -56,6 +58,19 @@ pub fn sessions(path: &Path) -> io::Result<Vec<PathBuf>> {
     }
     sessions.sort();
     Ok(sessions)
+}
+
+/// The tables that a session's folder holds.
+pub(super) fn tables_of(folder: &Path) -> Vec<Table> {
+    let is_there = |table: &Table| folder.join(file_name(*table)).is_file();
+    Table::ALL.into_iter().filter(is_there).collect()
+}
+
+/// Whether a data set holds telemetry.
+pub(super) fn holds_telemetry(path: &Path) -> bool {
+    // What cannot be looked at is said by who reads it.
+    let folders = sessions(path).unwrap_or_default();
+    folders.iter().any(|folder| tables_of(folder).contains(&Table::Telemetry))
 }
 
 fn holds_tables(folder: &Path) -> io::Result<bool> {
@@ -138,7 +153,29 @@ impl DataSet {
     /// # Errors
     /// Where a table cannot be written.
     pub fn write(&mut self, event: &Event<'_>) -> Result<(), WriteError> {
-        let name = folder_name(&event.source);
+        match self.session(folder_name(&event.source))? {
+            Some(session) => Ok(session.writer.write(event)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes one event of TelemetryEvent v2. All of them stand in one table, whoever wrote them.
+    ///
+    /// # Errors
+    /// Where a table cannot be written.
+    pub fn write_telemetry(
+        &mut self,
+        event: &TelemetryEvent<'_>,
+        losses: &mut Losses,
+    ) -> Result<(), WriteError> {
+        match self.session(Table::Telemetry.name().to_owned())? {
+            Some(session) => Ok(session.writer.write_telemetry(event, losses)?),
+            None => Ok(()),
+        }
+    }
+
+    /// The session of that folder.
+    fn session(&mut self, name: String) -> Result<Option<&mut Session>, WriteError> {
         if !self.sessions.contains_key(&name) {
             if self.sessions.len() >= MOST_SESSIONS {
                 return Err(WriteError::Sessions);
@@ -150,10 +187,7 @@ impl DataSet {
             self.sessions
                 .insert(name.clone(), Session { writer: tables::Writer::new(files), made });
         }
-        match self.sessions.get_mut(&name) {
-            Some(session) => Ok(session.writer.write(event)?),
-            None => Ok(()),
-        }
+        Ok(self.sessions.get_mut(&name))
     }
 
     /// Writes what waits and gives the data set its name, in one step. With `replace` it takes the

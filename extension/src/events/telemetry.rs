@@ -84,11 +84,7 @@ impl Reading {
 }
 
 /// Reads the tables of a data set.
-fn read_tables(
-    path: &Path,
-    before: &mut u64,
-    sink: &mut dyn Follow,
-) -> Result<(), LogError> {
+fn read_tables(path: &Path, before: &mut u64, sink: &mut dyn Follow) -> Result<(), LogError> {
     let open = |error| OpenError::System { path: path.to_owned(), error };
     let folders = sessions(path).map_err(open)?;
     if folders.is_empty() {

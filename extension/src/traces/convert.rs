@@ -14,8 +14,10 @@ use super::plan::Plan;
 use super::source::Source;
 use super::split::{SplitBy, part_path};
 use super::target::Target;
+use super::telemetry::Telemetry;
 use crate::events::convert::{ConvertError, Report, Sheets, Whole};
 use crate::events::format::Format;
+use crate::events::telemetry::Reading;
 
 /// Parts that are written at once; the trace is read again for the next ones.
 const AT_ONCE: usize = 32;
@@ -43,6 +45,8 @@ pub struct Conversion {
     pub merge: bool,
     /// Whether one becomes several; `out` then is what their names are made of.
     pub split: Option<SplitBy>,
+    /// How telemetry is read.
+    pub telemetry: Reading,
 }
 
 impl Conversion {
@@ -60,7 +64,8 @@ impl Conversion {
             return Err(ConvertError::NoTrace(self.to));
         }
         let again = self.merge || self.split.is_some() || !self.filter.is_empty();
-        let mut source = Source::open(&self.files, self.from, self.repair, again, bar)?;
+        let telemetry = Telemetry::new(self.telemetry.clone(), self.to);
+        let mut source = Source::open(&self.files, self.from, self.repair, again, telemetry, bar)?;
         if self.merge && source.is_log() {
             return Err(ConvertError::OneLog);
         }

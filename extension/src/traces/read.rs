@@ -1,13 +1,12 @@
 //! Reads traces from files, one after the other.
 
 use std::cell::Cell;
-use std::io::{self, Read};
 
 use warpgauge_formats::json::stream::{Error, Position};
 use warpgauge_formats::kineto::{self, Repaired};
 use warpgauge_formats::trace::Sink;
 
-use crate::events::input::{Input, Packing};
+use crate::events::input::{Input, Packing, Stoppable};
 
 /// Hears what traces say, one after the other.
 pub trait Follow: Sink {
@@ -55,7 +54,7 @@ impl std::fmt::Display for Fault {
 /// Memory: that of [`kineto::read`], and what unpacking takes (zstd up to 128 MiB, as the file asks).
 pub fn read(input: Input, repair: bool, stop: &Cell<bool>, sink: &mut dyn Sink) -> End {
     let packing = input.packing;
-    let mut input = Stoppable { input, stop };
+    let mut input = Stoppable::new(input, stop);
     let (mended, read) = if repair {
         let mut repaired = Repaired::new(&mut input);
         let read = kineto::read(&mut repaired, sink);
@@ -90,19 +89,4 @@ fn fault_of(error: Error, packing: Packing, repair: bool) -> Fault {
         ),
     };
     Fault { position, what }
-}
-
-/// An input that fails once nobody wants to read on.
-struct Stoppable<'s> {
-    input: Input,
-    stop: &'s Cell<bool>,
-}
-
-impl Read for Stoppable<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.stop.get() {
-            return Err(io::Error::other("nobody reads on"));
-        }
-        self.input.read(into)
-    }
 }

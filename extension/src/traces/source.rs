@@ -10,6 +10,7 @@ use indicatif::ProgressBar;
 
 use super::log;
 use super::read::{self, Follow};
+use super::telemetry::Telemetry;
 use crate::events::convert::ConvertError;
 use crate::events::format::Format;
 use crate::events::input::{Input, OpenError};
@@ -22,6 +23,7 @@ pub(super) struct Source {
     files: Vec<PathBuf>,
     format: Option<Format>,
     repair: bool,
+    telemetry: Telemetry,
     /// The files, the first of which has been opened, until they are read for the first time.
     opened: Option<Opened>,
     spool: Option<Spool>,
@@ -53,6 +55,7 @@ impl Source {
         from: Option<Format>,
         repair: bool,
         again: bool,
+        telemetry: Telemetry,
         bar: &ProgressBar,
     ) -> Result<Self, ConvertError> {
         let mut files = files.to_vec();
@@ -68,7 +71,7 @@ impl Source {
         let opened = Opened::open(&files, from, bar).map_err(LogError::from)?;
         let Opened { files, format, .. } = &opened;
         let (files, format) = (files.clone(), *format);
-        Ok(Self { files, format, repair, opened: Some(opened), spool })
+        Ok(Self { files, format, repair, telemetry, opened: Some(opened), spool })
     }
 
     /// Whether the files are an event log.
@@ -101,6 +104,10 @@ impl Source {
             Some(opened) => opened,
             None => Opened::open(&self.files, self.format, bar).map_err(LogError::from)?,
         };
+        if self.format == Some(Format::Telemetry) {
+            let name_of = |path: &Path| self.name(path);
+            return Ok(self.telemetry.read(opened, &name_of, bar, stop, sink)?);
+        }
         if self.is_log() {
             return Ok(log::read(opened, &|path| self.name(path), bar, stop, sink)?);
         }

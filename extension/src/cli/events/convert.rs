@@ -36,6 +36,7 @@ pub(super) fn convert(
         },
         lossy: arguments.lossy,
         force: arguments.force,
+        telemetry: arguments.telemetry.reading(),
     };
     let misuse = idle(arguments).or_else(|| misuse(&conversion, arguments.split, screen));
     if let Some(words) = misuse {
@@ -71,7 +72,7 @@ fn of_traces(
     arguments: &Convert,
     conversion: &Conversion,
 ) -> Result<traces::convert::Conversion, regex::Error> {
-    let Conversion { files, from, to, out, lossy, force, .. } = conversion.clone();
+    let Conversion { files, from, to, out, lossy, force, telemetry, .. } = conversion.clone();
     let (merge, split, repair) = (arguments.merge, arguments.split, arguments.repair);
     let filter = arguments.filter.filter()?;
     Ok(traces::convert::Conversion {
@@ -85,6 +86,7 @@ fn of_traces(
         filter,
         merge,
         split,
+        telemetry,
     })
 }
 
@@ -99,6 +101,12 @@ fn idle(arguments: &Convert) -> Option<String> {
     ];
     if let Some((_, name)) = of_traces.iter().find(|(given, _)| *given && !to.is_trace()) {
         return Some(format!("{name} works on traces, and {to} is a format of event logs"));
+    }
+    if let Some(from) =
+        arguments.from.filter(|from| !matches!(from, Format::Telemetry | Format::Parquet))
+        && !arguments.telemetry.is_empty()
+    {
+        return Some(format!("what is told of telemetry means nothing for {from}"));
     }
     let to_stdout = out.as_ref().is_none_or(|out| out == Path::new("-"));
     (split.is_some() && to_stdout).then(|| "--split makes several files: give -o".to_owned())
@@ -152,6 +160,8 @@ fn failed(error: ConvertError) -> anyhow::Result<Exit> {
         ConvertError::Read(_) => Exit::Usage,
         ConvertError::NoLog(_)
         | ConvertError::NoTrace(_)
+        | ConvertError::NotFromTelemetry(_)
+        | ConvertError::NoTelemetry(_)
         | ConvertError::Several
         | ConvertError::OneLog
         | ConvertError::NoRanks

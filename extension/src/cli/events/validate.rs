@@ -1,5 +1,6 @@
 //! `warpgauge events validate`: what is wrong with logs.
 
+mod telemetry;
 mod traces;
 mod verdicts;
 
@@ -31,11 +32,19 @@ pub(super) fn validate(
     screen: &Screen,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
+    if arguments.format != Checked::Telemetry
+        && (arguments.records || !arguments.telemetry.is_empty())
+    {
+        return Ok(misused("--records and what else is of telemetry need --format telemetry-v2"));
+    }
     if arguments.format == Checked::Kineto {
         return traces::validate(arguments, screen, out);
     }
     if arguments.repair {
         return Ok(misused("--repair mends traces: it needs --format kineto"));
+    }
+    if arguments.format == Checked::Telemetry {
+        return telemetry::validate(arguments, screen, out);
     }
     let mut files = arguments.files.clone();
     in_reading_order(&mut files);

@@ -43,6 +43,7 @@ impl Target {
             Format::Kineto | Format::Chrome | Format::Perfetto => {
                 return Err(ConvertError::NoLog(to));
             }
+            Format::Telemetry => return Err(ConvertError::NoTelemetry(to)),
         })
     }
 

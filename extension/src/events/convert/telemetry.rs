@@ -47,8 +47,15 @@ pub(super) fn convert(
 
 enum Target {
     /// A record a line.
-    Records { sheets: Sheets, line: Vec<u8> },
-    Gpumon { writer: gpumon::Writer, sheets: Sheets, line: Vec<u8> },
+    Records {
+        sheets: Sheets,
+        line: Vec<u8>,
+    },
+    Gpumon {
+        writer: gpumon::Writer,
+        sheets: Sheets,
+        line: Vec<u8>,
+    },
     Table(DataSet),
 }
 

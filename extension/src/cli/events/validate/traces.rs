@@ -43,7 +43,7 @@ pub(super) fn validate(
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
     if arguments.strict {
-        return Ok(misused("--strict is for gpumon and gpu-flight"));
+        return Ok(misused("--strict is for gpumon, gpu-flight and telemetry-v2"));
     }
     let bar = bar(&arguments.files);
     let mut files = vec![];

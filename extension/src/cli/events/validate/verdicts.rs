@@ -104,7 +104,7 @@ impl Verdict {
                 object.key("event").extend_from_slice(b"null")
             }
             Checked::Gpumon => object.key("event").extend_from_slice(&self.events),
-            Checked::GpuFlight | Checked::Kineto => {
+            Checked::GpuFlight | Checked::Kineto | Checked::Telemetry => {
                 let out = object.key("events");
                 out.push(b'[');
                 out.extend_from_slice(&self.events);
