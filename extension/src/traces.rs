@@ -8,4 +8,5 @@
 
 pub mod convert;
 pub mod read;
+pub mod statistics;
 mod target;
