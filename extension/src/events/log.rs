@@ -37,6 +37,14 @@ pub enum LogError {
         /// Its format.
         found: Format,
     },
+    /// A format that can only be written.
+    #[error(
+        "{path} holds Perfetto's packets, which are written and not read: give the trace that they were made of"
+    )]
+    WrittenOnly {
+        /// The file.
+        path: PathBuf,
+    },
     /// The files have different formats.
     #[error("{path} is {found}, not {before}; give logs of one format")]
     Mixed {

@@ -9,19 +9,26 @@ use warpgauge_formats::event::CopyKind;
 
 use super::progress::bar;
 use super::units::{bytes, count, instant, offset, share, time};
-use super::{Stat, misused};
+use super::{Stat, misused, trace_stat};
 use crate::cli::columns::Columns;
 use crate::cli::printable::printable;
 use crate::cli::screen::{Screen, write_json};
-use crate::events::log;
+use crate::events::log::Opened;
 use crate::events::reader::message;
 use crate::events::statistics::{Node, Statistics};
 use crate::report::Exit;
 
 pub(super) fn stat(arguments: &Stat, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let bar = bar(&arguments.files);
+    let opened = match Opened::open(&arguments.files, arguments.format, &bar) {
+        Ok(opened) if opened.is_trace() => {
+            return trace_stat::stat(opened, arguments, &bar, screen, out);
+        }
+        Ok(opened) => opened,
+        Err(fault) => return Ok(misused(fault)),
+    };
     let mut statistics = Statistics::default();
-    let read = log::read(&arguments.files, arguments.format, &bar, &mut statistics);
+    let read = opened.read(&bar, &mut statistics);
     bar.finish_and_clear();
     match read {
         Ok(format) if screen.json => {

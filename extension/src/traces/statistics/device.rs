@@ -8,9 +8,10 @@ use super::launches::Delays;
 use super::role::Work;
 use super::together::{Running, Together};
 
-/// Gaps that are shorter lie between kernels that follow each other as fast as the device can
-/// (`consecutive_kernel_delay` of HolisticTraceAnalysis 0.5.0, its default).
-const KERNEL_WAIT: i64 = 30;
+/// Gaps that are shorter are taken for the device's own time between two kernels, nanoseconds: the
+/// default of `consecutive_kernel_delay` in HolisticTraceAnalysis 0.5.0, which is 30 and compared
+/// with microseconds.
+const KERNEL_WAIT: i64 = 30_000;
 
 /// One device of a trace.
 #[derive(Debug, Default)]
@@ -57,7 +58,7 @@ pub struct Stream {
 pub struct Idle {
     /// The host asked for the next piece only when the one before had ended.
     pub host_wait: i128,
-    /// The next piece had been asked for, and the gap is shorter than 30 ns.
+    /// The next piece had been asked for, and the gap is shorter than 30 us.
     pub kernel_wait: i128,
     /// Anything else: another stream was waited for, or nothing tells when the host asked.
     pub other: i128,

@@ -1,4 +1,4 @@
-//! The sums against what counting nanosecond by nanosecond gives.
+//! The sums against what counting step by step gives.
 
 use proptest::prelude::*;
 use warpgauge_formats::time::{Span, Timestamp};
@@ -6,7 +6,10 @@ use warpgauge_formats::trace::{Id, TraceEvent, Track};
 
 use super::*;
 
-/// A piece of work that a test makes up.
+/// Nanoseconds of the steps in which the pieces are made up.
+const STEP: i64 = 1_000;
+
+/// A piece of work that a test makes up. Times count in steps.
 #[derive(Debug, Clone, Copy)]
 struct Made {
     category: &'static str,
@@ -46,8 +49,8 @@ impl Made {
         TraceEvent {
             category: Some(self.category.into()),
             name: self.name.into(),
-            timestamp: Timestamp(self.start),
-            duration: Some(Span(self.length)),
+            timestamp: Timestamp(self.start * STEP),
+            duration: Some(Span(self.length * STEP)),
             track: Track { process: Id::Number(self.device), row: Id::Number(self.stream) },
             device: Some(self.device),
             stream: Some(self.stream),
@@ -60,8 +63,8 @@ impl Made {
         Some(TraceEvent {
             category: Some("cuda_runtime".into()),
             name: "cudaLaunchKernel".into(),
-            timestamp: Timestamp(self.called?),
-            duration: Some(Span(3)),
+            timestamp: Timestamp(self.called? * STEP),
+            duration: Some(Span(3 * STEP)),
             track: Track { process: Id::Number(4_000), row: Id::Number(1) },
             correlation: Some(correlation),
             ..TraceEvent::default()
@@ -101,9 +104,9 @@ fn sum(pieces: &[Made], calls_first: bool, limits: Limits) -> Statistics {
     statistics
 }
 
-/// Nanoseconds in which that is so.
+/// Nanoseconds of the steps in which that is so.
 fn count(is_so: impl Fn(i64) -> bool) -> i128 {
-    (-50..300).filter(|now| is_so(*now)).count() as i128
+    (-50..300).filter(|now| is_so(*now)).count() as i128 * i128::from(STEP)
 }
 
 /// What a stream's gaps are, piece by piece in the order of time.
@@ -119,7 +122,7 @@ fn idle(pieces: &[&Made]) -> Idle {
                 _ if gap < 30 => &mut idle.kernel_wait,
                 _ => &mut idle.other,
             };
-            *sum += i128::from(gap);
+            *sum += i128::from(gap * STEP);
         }
         behind = behind.max(Some(piece.end()));
     }
@@ -136,7 +139,7 @@ fn check(pieces: &[Made], statistics: &Statistics) {
             let seen = || of.iter().filter(|piece| !piece.is(ANNOTATED));
             let (first, last) =
                 (seen().map(|piece| piece.start).min(), seen().map(|piece| piece.end()).max());
-            first.zip(last).map_or(0, |(first, last)| i128::from(last - first))
+            first.zip(last).map_or(0, |(first, last)| i128::from((last - first) * STEP))
         };
         assert_eq!(device.length(), length);
         assert_eq!(device.busy(), count(busy));
@@ -164,7 +167,7 @@ fn check(pieces: &[Made], statistics: &Statistics) {
         let called: Vec<_> = work.clone().filter(|piece| piece.called.is_some()).collect();
         assert_eq!(device.delays.from_call.count(), called.len() as u64);
         assert_eq!(device.delays.without_call, (work.count() - called.len()) as u64);
-        let delays = called.iter().map(|piece| (piece.start - piece.called.unwrap()).max(0));
+        let delays = called.iter().map(|piece| STEP * (piece.start - piece.called.unwrap()).max(0));
         let ends = delays.clone().min().zip(delays.max());
         assert_eq!(device.delays.from_call.ends(), ends);
         assert_eq!(device.late, (0, 0));
@@ -173,7 +176,7 @@ fn check(pieces: &[Made], statistics: &Statistics) {
 
 proptest! {
     #[test]
-    fn the_sums_are_those_of_counting_each_nanosecond(
+    fn the_sums_are_those_of_counting_each_step_of_time(
         pieces in prop::collection::vec(made(), 0..60),
         calls_first: bool,
     ) {
@@ -223,7 +226,7 @@ fn at(kind: (&'static str, &'static str), stream: i64, start: i64, length: i64) 
 fn communication_behind_computation_is_hidden() {
     let pieces = [at(COMPUTE, 7, 0, 100), at(COMMUNICATION, 20, 60, 100)];
     let statistics = sum(&pieces, true, Limits::default());
-    let told = Communication { time: 100, hidden: 40, from_annotations: false };
+    let told = Communication { time: 100_000, hidden: 40_000, from_annotations: false };
     assert_eq!(statistics.traces[0].devices[0].communication(), Some(told));
 }
 
@@ -240,8 +243,8 @@ fn a_launch_of_a_graph_asks_for_many_pieces() {
     statistics.trace_ends();
     let delays = &statistics.traces[0].devices[0].delays;
     assert_eq!((delays.from_call.count(), delays.without_call), (3, 0));
-    assert_eq!(delays.from_call.ends(), Some((10, 210)));
-    assert_eq!(delays.from_return.ends(), Some((7, 207)));
+    assert_eq!(delays.from_call.ends(), Some((10_000, 210_000)));
+    assert_eq!(delays.from_return.ends(), Some((7_000, 207_000)));
 }
 
 #[test]
@@ -250,6 +253,6 @@ fn streams_beyond_the_limit_are_counted() {
     let limits = Limits { streams: 1, ..Limits::default() };
     let statistics = sum(&pieces, true, limits);
     assert_eq!(statistics.traces[0].left_out, 1);
-    assert_eq!(statistics.traces[0].devices[0].busy(), 10);
+    assert_eq!(statistics.traces[0].devices[0].busy(), 10_000);
     assert_eq!(statistics.kernels.all.count, 3);
 }
