@@ -1,5 +1,6 @@
 //! The sums for people.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use comfy_table::{Cell, Color};
@@ -68,8 +69,9 @@ impl Shown<'_> {
         columns.write(out, "")
     }
 
-    fn more(&self, out: &mut dyn Write, all: usize, thing: &str) -> io::Result<()> {
-        match all.saturating_sub(self.top) {
+    /// Says how many rows are not shown.
+    fn more(&self, out: &mut dyn Write, more: usize, thing: &str) -> io::Result<()> {
+        match more {
             0 => Ok(()),
             1 => writeln!(out, "and 1 more {thing}"),
             more => writeln!(out, "and {more} more {thing}s"),
@@ -164,13 +166,15 @@ impl Shown<'_> {
             "OTHER WAIT",
         ];
         let columns = self.table(titles, &[]);
-        let all = || {
-            self.each_device().flat_map(|(trace, device)| {
-                let worked = device.streams.iter().filter(|stream| stream.pieces > 0);
-                worked.map(move |stream| (trace, device, stream))
-            })
-        };
-        let rows = all().take(self.top).map(|(trace, device, stream)| {
+        let worked =
+            |device: &Device| device.streams.iter().filter(|stream| stream.pieces > 0).count();
+        let all = self.each_device().flat_map(|(trace, device)| {
+            let worked = device.streams.iter().filter(|stream| stream.pieces > 0);
+            let mut busiest: Vec<_> = worked.collect();
+            busiest.sort_by_key(|stream| (Reverse(stream.busy), &stream.row));
+            busiest.into_iter().take(self.top).map(move |stream| (trace, device, stream))
+        });
+        let rows = all.map(|(trace, device, stream)| {
             vec![
                 Cell::new(rank(trace)),
                 Cell::new(printable(&device.process.to_string())),
@@ -184,7 +188,8 @@ impl Shown<'_> {
             ]
         });
         self.write(out, columns, rows.collect())?;
-        self.more(out, all().count(), "stream")
+        let more = |(_, device)| worked(device).saturating_sub(self.top);
+        self.more(out, self.each_device().map(more).sum(), "stream")
     }
 
     fn kernels(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -293,7 +298,7 @@ impl Shown<'_> {
         let titles = ["RANK", "PROCESS", "VALUES", "LOWEST", "HIGHEST", "UNIT", "COUNTER"];
         let columns = self.table(titles, &["UNIT", "COUNTER"]);
         let traces = || self.statistics().traces.iter();
-        let all = traces().map(|trace| trace.counters.iter().count()).sum();
+        let all: usize = traces().map(|trace| trace.counters.iter().count()).sum();
         let rows = traces().flat_map(|trace| trace.counters.iter().map(move |row| (trace, row)));
         let rows = rows.take(self.top).map(|(trace, (track, name, series, range))| {
             let name = [name, series].into_iter().filter(|name| !name.is_empty());
@@ -308,7 +313,7 @@ impl Shown<'_> {
             ]
         });
         self.write(out, columns, rows.collect())?;
-        self.more(out, all, "counter")
+        self.more(out, all.saturating_sub(self.top), "counter")
     }
 
     fn remarks(&self, out: &mut dyn Write) -> io::Result<()> {
