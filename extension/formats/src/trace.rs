@@ -1,7 +1,8 @@
 //! The model that all traces have in common.
 //!
 //! ```text
-//! kineto::read ──> Record ──> kineto::Writer | perfetto::Writer
+//! kineto::read ──────────────────┐
+//! event::Event ──> timeline ─────┴─> Record ──> kineto, chrome or perfetto::Writer
 //! ```
 //!
 //! A trace is a stream of [`Record`]s: slices and instants ([`TraceEvent`]), the ends of arrows
@@ -19,6 +20,7 @@ mod event_type;
 mod flow;
 pub(crate) mod json;
 mod label;
+pub(crate) mod lanes;
 mod memory;
 mod owned;
 mod value;

@@ -1,6 +1,7 @@
 //! `warpgauge events`: event logs, checked, converted and summed up.
 
 mod convert;
+mod filters;
 mod progress;
 mod stat;
 mod trace_stat;
@@ -12,9 +13,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use self::filters::Filters;
 use super::screen::Screen;
 use crate::events::format::Format;
 use crate::report::Exit;
+use crate::traces::split::SplitBy;
+
+/// Heading of the arguments that work on traces.
+const OF_TRACES: &str = "Traces";
 
 /// What to do with event logs.
 #[derive(Debug, Subcommand)]
@@ -98,8 +104,16 @@ pub struct Convert {
     /// Leave out what the format cannot hold, and say what that was
     #[arg(long)]
     lossy: bool,
-    /// Traces: mend quotes within texts that were written as `/"`
-    #[arg(long)]
+    #[command(flatten)]
+    filter: Filters,
+    /// Make one trace of several: times on one clock, ranks apart
+    #[arg(long, help_heading = OF_TRACES)]
+    merge: bool,
+    /// Make several traces of one: `rank`, or `time=100ms`
+    #[arg(long, value_name = "BY", help_heading = OF_TRACES)]
+    split: Option<SplitBy>,
+    /// Mend quotes within texts that were written as `/"`
+    #[arg(long, help_heading = OF_TRACES)]
     repair: bool,
     /// Replace what stands at OUT
     #[arg(long, short)]

@@ -17,8 +17,8 @@ use warpgauge_formats::gpu_flight::Details;
 use warpgauge_formats::join::{KernelDetailsJoin, SampleScopes};
 
 pub use self::notes::{Notes, Place};
-pub(crate) use self::sheets::Sheets;
 use self::sheets::channel_paths;
+pub(crate) use self::sheets::{Sheets, Whole};
 use self::target::Target;
 use super::format::Format;
 use super::log::{self, LogError};
@@ -83,6 +83,23 @@ pub enum ConvertError {
     /// The format is that of event logs.
     #[error("{0} is a format of event logs, not of traces")]
     NoTrace(Format),
+    /// Several traces, and nothing says what becomes of them.
+    #[error("several traces: --merge makes one of them")]
+    Several,
+    /// An event log's files are one log already.
+    #[error("the files of an event log are read as one log: --merge is for traces")]
+    OneLog,
+    /// Traces cannot be merged.
+    #[error("{0}")]
+    Merge(String),
+    /// A trace has no ranks to be split by.
+    #[error(
+        "the trace names no rank: neither is it a merged one nor has it distributedInfo with a rank"
+    )]
+    NoRanks,
+    /// A trace would become too many files.
+    #[error("more than {0} parts: give a longer time")]
+    Parts(usize),
     /// Tables could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),

@@ -21,7 +21,7 @@ pub enum LogError {
     Open(#[from] OpenError),
     /// No line tells the format.
     #[error(
-        "{path}: cannot tell the format by its first lines; name it: gpumon, gpu-flight, parquet"
+        "{path}: cannot tell the format by its first lines; name it: gpumon, gpu-flight, parquet, kineto"
     )]
     Unclear {
         /// The file.
@@ -29,7 +29,7 @@ pub enum LogError {
     },
     /// A trace stands where a log should.
     #[error(
-        "{path} is a trace ({found}): traces become kineto or perfetto; nothing makes an event log of one"
+        "{path} is a trace ({found}): it can become kineto, chrome or perfetto, and no event log"
     )]
     Trace {
         /// The file.
@@ -37,9 +37,9 @@ pub enum LogError {
         /// Its format.
         found: Format,
     },
-    /// A format that can only be written.
+    /// A trace stands there in a form that is not read.
     #[error(
-        "{path} holds Perfetto's packets, which are written and not read: give the trace that they were made of"
+        "{path} is a trace in Perfetto's form, which is written and not read: give what it was made from"
     )]
     WrittenOnly {
         /// The file.

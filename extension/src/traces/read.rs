@@ -9,13 +9,28 @@ use warpgauge_formats::trace::Sink;
 
 use crate::events::input::{Input, Packing};
 
+/// Hears what traces say, one after the other.
+pub trait Follow: Sink {
+    /// The records of that trace follow, counted from 0.
+    fn trace_begins(&mut self, trace: usize, name: &str);
+
+    /// A trace has been read as far as it can be.
+    fn trace_ends(&mut self, trace: usize, end: End);
+
+    /// Of a trace that is drawn from an event log: a file of the log begins. Lines are counted
+    /// through all files.
+    fn log_file_begins(&mut self, _name: &str, _lines_before: u64) {}
+}
+
 /// How a trace's reading ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct End {
     /// Quotes that were mended, where that was asked for.
     pub mended: u64,
     /// Why the trace could not be read to its end. All records before that place have been handed on.
     pub fault: Option<Fault>,
+    /// Of an event log: what a trace cannot hold, by name and count.
+    pub losses: Vec<(String, u64)>,
 }
 
 /// Why a trace cannot be read on.
@@ -49,7 +64,8 @@ pub fn read(input: Input, repair: bool, stop: &Cell<bool>, sink: &mut dyn Sink) 
         (0, kineto::read(&mut input, sink))
     };
     let fault = read.err().filter(|_| !stop.get());
-    End { mended, fault: fault.map(|error| fault_of(error, packing, repair)) }
+    let fault = fault.map(|error| fault_of(error, packing, repair));
+    End { mended, fault, losses: vec![] }
 }
 
 fn fault_of(error: Error, packing: Packing, repair: bool) -> Fault {

@@ -42,7 +42,7 @@ pub use self::distribution::Distribution;
 pub use self::kernels::{KernelTotals, Kernels};
 pub use self::launches::Delays;
 pub use self::memory::{Memory, MemoryTotals};
-pub use self::said::Said;
+pub use self::said::{MergedRank, Said};
 pub use self::timeline::Limits;
 pub use self::trace::Trace;
 

@@ -14,12 +14,14 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// A trace of that format; none where it is no format of traces.
-    pub(super) fn new(format: Format) -> Option<Self> {
+    /// A trace of that format, one of several that are written at once and share their memory.
+    pub(super) fn new(format: Format, at_once: usize) -> Self {
         match format {
-            Format::Kineto => Some(Self::Kineto(Box::default())),
-            Format::Perfetto => Some(Self::Perfetto(Box::default())),
-            Format::Gpumon | Format::GpuFlight | Format::GpuFlightFat | Format::Parquet => None,
+            Format::Perfetto => {
+                let window = perfetto::DEFAULT_WINDOW / at_once.max(1);
+                Self::Perfetto(Box::new(perfetto::Writer::with_window(window)))
+            }
+            _ => Self::Kineto(Box::default()),
         }
     }
 

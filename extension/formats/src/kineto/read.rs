@@ -112,6 +112,7 @@ fn event<'a>(line: u64, members: Members<'a>, whole: Reader<'a>, sink: &mut dyn 
                     sink.finding(Finding::refused(line, field, expected, found));
                 }
                 Unclear::Unknown(name) => sink.unknown(line, &name),
+                Unclear::Derived => return,
             }
             sink.record(line, &Record::Other(text(whole).into()));
         }

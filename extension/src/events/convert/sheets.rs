@@ -71,6 +71,39 @@ impl Sheets {
         self.fault.take().map_or(Ok(()), Err)
     }
 
+    /// Writes what waits; nothing more may follow.
+    pub(crate) fn finish(self) -> Result<Whole, ConvertError> {
+        let mut whole = Whole::default();
+        for Sheet { packer, place } in self.sheets {
+            let path = place.path();
+            packer.finish().map_err(|error| ConvertError::Output { path, error })?;
+            whole.places.push(place);
+        }
+        Ok(whole)
+    }
+
+    /// Gives the files their names.
+    pub(super) fn place(
+        self,
+        replace: bool,
+        stdout: &mut dyn Write,
+    ) -> Result<Vec<PathBuf>, ConvertError> {
+        self.finish()?.place(replace, stdout)
+    }
+}
+
+/// Files that are whole and have no names yet.
+#[derive(Default)]
+pub(crate) struct Whole {
+    places: Vec<Place>,
+}
+
+impl Whole {
+    /// Takes others along.
+    pub(crate) fn append(&mut self, mut others: Self) {
+        self.places.append(&mut others.places);
+    }
+
     /// Gives the files their names. Where one is refused, those before it are taken away again,
     /// unless they took the place of others.
     pub(crate) fn place(
@@ -78,14 +111,8 @@ impl Sheets {
         replace: bool,
         stdout: &mut dyn Write,
     ) -> Result<Vec<PathBuf>, ConvertError> {
-        let mut whole = vec![];
-        for Sheet { packer, place } in self.sheets {
-            let path = place.path();
-            packer.finish().map_err(|error| ConvertError::Output { path, error })?;
-            whole.push(place);
-        }
         let mut placed = vec![];
-        for place in whole {
+        for place in self.places {
             match place {
                 Place::Stdout(mut file) => {
                     file.rewind().map_err(ConvertError::Stdout)?;

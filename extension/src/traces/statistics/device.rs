@@ -18,6 +18,8 @@ const KERNEL_WAIT: i64 = 30_000;
 pub struct Device {
     /// The process as which it is drawn.
     pub process: Id<'static>,
+    /// The rank that it belongs to, where the trace tells it.
+    pub rank: Option<i64>,
     /// Its ordinal, where an event tells it.
     pub ordinal: Option<i64>,
     /// Its product name, where the trace tells it.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use warpgauge_formats::trace::{FlowType, TraceEvent};
+
 use super::distribution::Distribution;
 use super::intervals::Interval;
 use super::role::Work;
@@ -69,15 +71,34 @@ impl Joined {
     }
 }
 
-/// Calls and work by correlation id. Of each no more than `limit` are remembered: the lowest ids,
+/// What joins a call and its work: the arrow between them where both ends are fastened to the events,
+/// for correlation ids count within a process, and else the correlation id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Link {
+    /// The id of an arrow.
+    Arrow(i64),
+    /// A correlation id.
+    Correlation(i64),
+}
+
+impl Link {
+    /// The link of an event. Producers write 0 and -1 where they know no correlation id.
+    pub(super) fn of(event: &TraceEvent<'_>) -> Option<Self> {
+        let arrow = event.flow.filter(|flow| flow.flow_type == FlowType::AsyncCpuToGpu);
+        let correlation = event.correlation.filter(|id| *id > 0).map(Self::Correlation);
+        arrow.map(|flow| Self::Arrow(flow.id)).or(correlation)
+    }
+}
+
+/// Calls and work by link. Of each no more than `limit` are remembered: the lowest ids,
 /// which are the oldest, are forgotten first. A call stays after its work has come: a graph's
 /// launch asks for many pieces.
 #[derive(Debug)]
 pub(super) struct Launches {
     limit: usize,
-    calls: BTreeMap<i64, (Call, bool)>,
-    /// By correlation id and number. With whether the piece has been handed out.
-    waiting: BTreeMap<(i64, u64), (Piece, bool)>,
+    calls: BTreeMap<Link, (Call, bool)>,
+    /// By link and number. With whether the piece has been handed out.
+    waiting: BTreeMap<(Link, u64), (Piece, bool)>,
     next: u64,
     /// Calls that were forgotten before any work of theirs had come.
     pub(super) forgotten: u64,
@@ -90,7 +111,7 @@ impl Launches {
     }
 
     /// A call, and what it asked for of the work that has come.
-    pub(super) fn call(&mut self, id: i64, call: Call) -> Vec<Joined> {
+    pub(super) fn call(&mut self, id: Link, call: Call) -> Vec<Joined> {
         let mut asked = vec![];
         while let Some(entry) = self.waiting.range((id, 0)..=(id, u64::MAX)).next() {
             let key = *entry.0;
@@ -110,9 +131,8 @@ impl Launches {
 
     /// A piece of work: itself where its call is known, else the oldest of those that wait where
     /// there are too many.
-    pub(super) fn piece(&mut self, id: Option<i64>, piece: Piece) -> Option<Joined> {
-        // Producers write 0 and -1 where they know no id.
-        let Some(id) = id.filter(|id| *id > 0) else {
+    pub(super) fn piece(&mut self, id: Option<Link>, piece: Piece) -> Option<Joined> {
+        let Some(id) = id else {
             return Some(Joined { piece, call: None, again: false });
         };
         if let Some((call, has_work)) = self.calls.get_mut(&id) {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use warpgauge_formats::time::{Span, Timestamp};
-use warpgauge_formats::trace::{Id, TraceEvent, Track};
+use warpgauge_formats::trace::{Flow, FlowType, Id, TraceEvent, Track};
 
 use super::*;
 
@@ -255,4 +255,44 @@ fn streams_beyond_the_limit_are_counted() {
     assert_eq!(statistics.traces[0].left_out, 1);
     assert_eq!(statistics.traces[0].devices[0].busy(), 10_000);
     assert_eq!(statistics.kernels.all.count, 3);
+}
+
+#[test]
+fn an_arrow_joins_where_correlation_ids_are_those_of_several_processes() {
+    let mut statistics = Statistics::default();
+    statistics.trace_begins("two sessions");
+    for (session, called) in [(10, 90), (20, 40)] {
+        let piece = Made { called: Some(called), ..at(COMPUTE, session, 100, 5) };
+        let fasten = |event: TraceEvent<'static>, start| TraceEvent {
+            flow: Some(Flow { id: session, flow_type: FlowType::AsyncCpuToGpu, start }),
+            ..event
+        };
+        let both = [fasten(piece.call(1).unwrap(), true), fasten(piece.event(1), false)];
+        both.into_iter().for_each(|event| statistics.record(1, &Record::Event(event)));
+    }
+    statistics.trace_ends();
+    let delays = &statistics.traces[0].devices[0].delays;
+    assert_eq!(delays.from_call.ends(), Some((10_000, 60_000)));
+}
+
+#[test]
+fn devices_of_a_merged_trace_belong_to_their_ranks() {
+    let mut statistics = Statistics::default();
+    statistics.trace_begins("merged");
+    let pieces = [at(COMPUTE, 7, 0, 5), Made { device: 1, ..at(COMPUTE, 7, 0, 9) }];
+    for piece in pieces {
+        statistics.record(1, &Record::Event(piece.event(1)));
+    }
+    let ranks = r#"[{"rank":3,"processes":[0],"document":{}},
+        {"rank":5,"processes":[1],"document":{"deviceProperties":[{"id":1,"name":"own"}]}}]"#;
+    for (key, json) in [
+        ("warpgauge_ranks", ranks),
+        ("deviceProperties", r#"[{"id":0,"name":"all"},{"id":1,"name":"all"}]"#),
+    ] {
+        statistics.record(1, &Record::Document { key: key.into(), json: json.into() });
+    }
+    statistics.trace_ends();
+    let devices = statistics.traces[0].devices.iter();
+    let told: Vec<_> = devices.map(|device| (device.rank, device.name.as_deref())).collect();
+    assert_eq!(told, [(Some(3), Some("all")), (Some(5), Some("own"))]);
 }

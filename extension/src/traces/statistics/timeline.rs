@@ -6,7 +6,7 @@ use warpgauge_formats::trace::{TraceEvent, Track};
 
 use super::device::{Device, Stream};
 use super::intervals::Interval;
-use super::launches::{Call, Joined, Launches, Piece};
+use super::launches::{Call, Joined, Launches, Link, Piece};
 use super::role::{Role, Work};
 
 /// How much is remembered.
@@ -74,16 +74,16 @@ impl Timeline {
                 };
                 let piece = Piece { place, work, start, end };
                 if work.is_busy() {
-                    let joined = self.launches.piece(event.correlation, piece);
+                    let joined = self.launches.piece(Link::of(event), piece);
                     joined.into_iter().for_each(|joined| self.joined(joined));
                 } else {
                     self.hold(piece, Interval { start, asked: Interval::UNASKED, end });
                 }
             }
             Role::Call => {
-                let Some(id) = event.correlation.filter(|id| *id > 0) else { return };
+                let Some(link) = Link::of(event) else { return };
                 let call = Call { begin: start, end };
-                self.launches.call(id, call).into_iter().for_each(|joined| self.joined(joined));
+                self.launches.call(link, call).into_iter().for_each(|joined| self.joined(joined));
             }
             Role::Other => return,
         }

@@ -83,8 +83,9 @@ impl Trace {
         self.devices.sort_by(|one, other| one.process.cmp(&other.process));
         for device in &mut self.devices {
             device.streams.sort_by(|one, other| one.row.cmp(&other.row));
-            let ordinal = device.ordinal.or(device.process.number());
-            device.name = ordinal.and_then(|ordinal| self.said.devices.get(&ordinal)).cloned();
+            let name = self.said.device_name(&device.process, device.ordinal);
+            device.name = name.map(str::to_owned);
+            device.rank = self.said.rank_of(&device.process);
             device.label = self.said.processes.get(&device.process).cloned();
         }
     }

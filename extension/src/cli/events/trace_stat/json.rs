@@ -104,6 +104,7 @@ fn device(device: &Device) -> Value {
     let (late, late_time) = device.late;
     json!({
         "process": id(&device.process),
+        "rank": device.rank,
         "ordinal": device.ordinal,
         "name": device.name,
         "label": device.label,

@@ -89,7 +89,7 @@ impl Shown<'_> {
             let length = trace.span.map(|(first, last)| time(i128::from(last.since(first).0)));
             let row = vec![
                 Cell::new(length.as_deref().unwrap_or(NOTHING)),
-                Cell::new(rank(trace)),
+                Cell::new(ranks(trace)),
                 Cell::new(at(|(first, _)| first)),
                 Cell::new(at(|(_, last)| last)),
                 Cell::new(printable(&trace.name)),
@@ -106,9 +106,8 @@ impl Shown<'_> {
         self.write(out, columns, rows.collect())
     }
 
-    fn each_device(&self) -> impl Iterator<Item = (&Trace, &Device)> {
-        let traces = self.statistics().traces.iter();
-        traces.flat_map(|trace| trace.devices.iter().map(move |device| (trace, device)))
+    fn each_device(&self) -> impl Iterator<Item = &Device> {
+        self.statistics().traces.iter().flat_map(|trace| &trace.devices)
     }
 
     fn devices(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -118,10 +117,10 @@ impl Shown<'_> {
         ];
         let columns = self.table(titles, &["NAME"]);
         // Ranks wait for each other in collective operations: who waits least is who is waited for.
-        let told = || self.each_device().filter_map(|(_, device)| device.communication());
+        let told = || self.each_device().filter_map(Device::communication);
         let (least, most) =
             (told().map(|told| told.time).min(), told().map(|told| told.time).max());
-        let rows = self.each_device().map(|(trace, device)| {
+        let rows = self.each_device().map(|device| {
             let whole = device.length();
             let part = |nanoseconds| share(nanoseconds, whole);
             let communication = device.communication();
@@ -133,8 +132,8 @@ impl Shown<'_> {
             let is_waited_for =
                 least != most && communication.is_some_and(|told| Some(told.time) == least);
             vec![
-                Cell::new(rank(trace)),
-                Cell::new(printable(&device.process.to_string())),
+                Cell::new(rank(device.rank)),
+                Cell::new(ordinal(device)),
                 Cell::new(time(whole)),
                 self.screen.cell(part(device.busy()), Color::Cyan),
                 Cell::new(part(device.compute())),
@@ -168,16 +167,16 @@ impl Shown<'_> {
         let columns = self.table(titles, &[]);
         let worked =
             |device: &Device| device.streams.iter().filter(|stream| stream.pieces > 0).count();
-        let all = self.each_device().flat_map(|(trace, device)| {
+        let all = self.each_device().flat_map(|device| {
             let worked = device.streams.iter().filter(|stream| stream.pieces > 0);
             let mut busiest: Vec<_> = worked.collect();
             busiest.sort_by_key(|stream| (Reverse(stream.busy), &stream.row));
-            busiest.into_iter().take(self.top).map(move |stream| (trace, device, stream))
+            busiest.into_iter().take(self.top).map(move |stream| (device, stream))
         });
-        let rows = all.map(|(trace, device, stream)| {
+        let rows = all.map(|(device, stream)| {
             vec![
-                Cell::new(rank(trace)),
-                Cell::new(printable(&device.process.to_string())),
+                Cell::new(rank(device.rank)),
+                Cell::new(ordinal(device)),
                 Cell::new(printable(&stream.row.to_string())),
                 Cell::new(stream.pieces),
                 Cell::new(time(stream.busy)),
@@ -188,7 +187,7 @@ impl Shown<'_> {
             ]
         });
         self.write(out, columns, rows.collect())?;
-        let more = |(_, device)| worked(device).saturating_sub(self.top);
+        let more = |device| worked(device).saturating_sub(self.top);
         self.more(out, self.each_device().map(more).sum(), "stream")
     }
 
@@ -247,15 +246,15 @@ impl Shown<'_> {
         let columns = self.table(titles, &[]);
         let worked = self
             .each_device()
-            .filter(|(_, device)| device.delays.from_call.count() + device.delays.without_call > 0);
-        let rows = worked.map(|(trace, device)| {
+            .filter(|device| device.delays.from_call.count() + device.delays.without_call > 0);
+        let rows = worked.map(|device| {
             let (call, back) = (&device.delays.from_call, &device.delays.from_return);
             let show = |nanoseconds: Option<i64>| {
                 Cell::new(nanoseconds.map_or(NOTHING.to_owned(), |span| time(span.into())))
             };
             vec![
-                Cell::new(rank(trace)),
-                Cell::new(printable(&device.process.to_string())),
+                Cell::new(rank(device.rank)),
+                Cell::new(ordinal(device)),
                 Cell::new(call.count()),
                 show(call.percentile(50)),
                 show(call.percentile(90)),
@@ -281,7 +280,7 @@ impl Shown<'_> {
             trace.memory.iter().map(move |(kind, ordinal, totals)| {
                 let at = totals.peak_allocated.map(|(_, at)| instant(absolute(trace, at)));
                 vec![
-                    Cell::new(rank(trace)),
+                    Cell::new(rank(trace.said.rank)),
                     Cell::new(memory_device(kind, ordinal)),
                     Cell::new(peak(totals.peak_allocated)),
                     Cell::new(at.as_deref().unwrap_or(NOTHING)),
@@ -303,7 +302,7 @@ impl Shown<'_> {
         let rows = rows.take(self.top).map(|(trace, (track, name, series, range))| {
             let name = [name, series].into_iter().filter(|name| !name.is_empty());
             vec![
-                Cell::new(rank(trace)),
+                Cell::new(rank(trace.said.rank)),
                 Cell::new(printable(&track.process.to_string())),
                 Cell::new(range.count),
                 Cell::new(range.lowest),
@@ -325,13 +324,27 @@ impl Shown<'_> {
     }
 }
 
-fn rank(trace: &Trace) -> String {
-    trace.said.rank.map_or(NOTHING.to_owned(), |rank| rank.to_string())
+fn rank(rank: Option<i64>) -> String {
+    rank.map_or(NOTHING.to_owned(), |rank| rank.to_string())
+}
+
+/// The rank of a trace, or how many ranks were merged into it.
+fn ranks(trace: &Trace) -> String {
+    match trace.said.merged.len() {
+        0 => rank(trace.said.rank),
+        ranks => format!("{ranks} merged"),
+    }
 }
 
 /// A time of the trace on the wall clock, where the trace tells its base time.
 fn absolute(trace: &Trace, at: Timestamp) -> Timestamp {
     Timestamp(at.0.saturating_add(trace.base.unwrap_or(0)))
+}
+
+/// The ordinal, or the process where no event tells it.
+fn ordinal(device: &Device) -> String {
+    let process = || printable(&device.process.to_string()).into_owned();
+    device.ordinal.map_or_else(process, |ordinal| ordinal.to_string())
 }
 
 /// The product, or what the trace calls the process, which may be a rank.
