@@ -1,9 +1,9 @@
 //! Traces in files: unpacked, read, filtered, merged, split, and written in another form.
 //!
 //! ```text
-//! file or pipe ── events::input (unpacks) ── read ─┬─ survey, plan     only where it takes them
-//!                                                  └─ merge ── filter ── split ── target: nothing,
-//!                                                                                 or whole
+//! file or pipe ── events::input (unpacks) ─┬─ read ──┬─ survey, plan     only where it takes them
+//!                                          └─ log    └─ merge ── filter ── split ── target: nothing,
+//!                                                                                   or whole
 //! ```
 //!
 //! The formats themselves are those of `warpgauge_formats`; here is what touches the disk. Nothing is
@@ -13,6 +13,7 @@ mod arrows;
 pub mod convert;
 mod fasten;
 pub mod filter;
+mod log;
 mod merge;
 mod plan;
 mod ranks;

@@ -67,23 +67,29 @@ Examples:
 pub struct Validate {
     /// Format of the logs
     #[arg(long, value_enum)]
-    format: Lines,
+    format: Checked,
     /// gpumon: exactly the published schema; gpu-flight: what is unknown is a finding
     #[arg(long)]
     strict: bool,
-    /// Logs; `-` is standard input
+    /// kineto: read on where quotes within texts were written as `/"`, and say how many were mended
+    #[arg(long)]
+    repair: bool,
+    /// Logs or traces; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
-/// The formats that have lines.
+/// The formats that can be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Lines {
+enum Checked {
     /// gpumon's lines, one event each
     Gpumon,
     /// GPU Flight's batches, and its older lines
     #[value(alias = "gpu-flight-fat")]
     GpuFlight,
+    /// PyTorch's traces, and Chrome's JSON
+    #[value(alias = "chrome")]
+    Kineto,
 }
 
 /// Arguments of `events convert`.

@@ -22,8 +22,10 @@ pub enum Format {
     GpuFlightFat,
     /// Parquet tables, a folder for each session
     Parquet,
-    /// PyTorch's traces; Chrome's JSON is read likewise
+    /// PyTorch's traces
     Kineto,
+    /// Chrome's JSON, which holds all that a trace can say
+    Chrome,
     /// Perfetto's protobuf packets; written only
     Perfetto,
 }
@@ -44,14 +46,15 @@ impl Format {
     /// than lines of events.
     #[must_use]
     pub fn is_trace(self) -> bool {
-        matches!(self, Self::Kineto | Self::Perfetto)
+        matches!(self, Self::Kineto | Self::Chrome | Self::Perfetto)
     }
 
-    /// Whether logs of the other are read by the same reader.
+    /// Whether files of the other are read by the same reader.
     #[must_use]
     pub fn reads_like(self, other: Self) -> bool {
         let is_flight = |format| matches!(format, Self::GpuFlight | Self::GpuFlightFat);
-        self == other || (is_flight(self) && is_flight(other))
+        let is_json = |format| matches!(format, Self::Kineto | Self::Chrome);
+        self == other || is_flight(self) && is_flight(other) || is_json(self) && is_json(other)
     }
 }
 
@@ -88,15 +91,16 @@ fn of_document(head: &[u8]) -> Option<Format> {
     if is_array {
         reader.enter_array().ok()?;
         if !reader.next_item().ok()? {
-            return Some(Format::Kineto);
+            return Some(Format::Chrome);
         }
     }
     reader.enter_object().ok()?;
     // What is no JSON any more, or is cut off, ends the search.
     while let Ok(Some(key)) = reader.next_key() {
-        let tells = if is_array { key == "ph" } else { KEYS_OF_TRACES.contains(&key.as_ref()) };
-        if tells {
-            return Some(Format::Kineto);
+        match is_array {
+            true if key == "ph" => return Some(Format::Chrome),
+            false if KEYS_OF_TRACES.contains(&key.as_ref()) => return Some(Format::Kineto),
+            _ => {}
         }
         reader.skip().ok()?;
     }
@@ -133,6 +137,7 @@ impl fmt::Display for Format {
             Self::GpuFlightFat => "gpu-flight-fat",
             Self::Parquet => "parquet",
             Self::Kineto => "kineto",
+            Self::Chrome => "chrome",
             Self::Perfetto => "perfetto",
         })
     }
@@ -162,11 +167,12 @@ mod tests {
         for trace in [
             "{\"traceEvents\":[]}",
             " {\n \"schemaVersion\": 1,\n \"note\": \"say /\"hi/\"\",",
-            "\u{feff}[{\"name\":\"a\",\"ph\":\"X\"}",
-            "[]",
             "{\"args\":{\"type\":\"x\"},\"traceEvents\":[{\"na",
         ] {
             assert_eq!(of(trace), Some(Format::Kineto), "{trace}");
+        }
+        for array in ["\u{feff}[{\"name\":\"a\",\"ph\":\"X\"}", "[]"] {
+            assert_eq!(of(array), Some(Format::Chrome), "{array}");
         }
         assert_eq!(of("{\"type\":\"init\",\"pid\":1}\n{\"type\":"), Some(Format::Gpumon));
         assert_eq!(of("{}"), None);

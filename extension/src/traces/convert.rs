@@ -92,7 +92,7 @@ impl Conversion {
             writing.front(&plan, self.split);
             source.read(bar, &failed, &mut writing)?;
             let of_batch = writing.finish()?;
-            of_batch.into(&mut report, &mut whole, batch == 0);
+            of_batch.into(&mut report, &mut whole, batch == 0, source.is_log());
         }
         if plan.left_out > 0 {
             let what = "what a trace says of itself beyond 16 MiB";

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
 
+use super::log;
 use super::read::{self, Follow};
 use crate::events::convert::ConvertError;
 use crate::events::format::Format;
@@ -84,7 +85,7 @@ impl Source {
     fn name(&self, path: &Path) -> String {
         match &self.spool {
             Some(spool) if spool.path() == path => STDIN.to_owned(),
-            _ if path == Path::new("-") => STDIN.to_owned(),
+            None if path == Path::new("-") => STDIN.to_owned(),
             _ => path.display().to_string(),
         }
     }
@@ -101,7 +102,7 @@ impl Source {
             None => Opened::open(&self.files, self.format, bar).map_err(LogError::from)?,
         };
         if self.is_log() {
-            return Err(ConvertError::NoTrace(self.format.unwrap_or(Format::Gpumon)));
+            return Ok(log::read(opened, &|path| self.name(path), bar, stop, sink)?);
         }
         let mut first = opened.first;
         for (trace, path) in self.files.iter().enumerate() {

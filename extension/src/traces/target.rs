@@ -2,7 +2,7 @@
 
 use warpgauge_formats::loss::Losses;
 use warpgauge_formats::trace::Record;
-use warpgauge_formats::{kineto, perfetto};
+use warpgauge_formats::{chrome, kineto, perfetto};
 
 use crate::events::format::Format;
 
@@ -10,6 +10,7 @@ use crate::events::format::Format;
 #[derive(Debug)]
 pub(super) enum Target {
     Kineto(Box<kineto::Writer>),
+    Chrome(Box<chrome::Writer>),
     Perfetto(Box<perfetto::Writer>),
 }
 
@@ -21,6 +22,10 @@ impl Target {
                 let window = perfetto::DEFAULT_WINDOW / at_once.max(1);
                 Self::Perfetto(Box::new(perfetto::Writer::with_window(window)))
             }
+            Format::Chrome => {
+                let window = chrome::DEFAULT_WINDOW / at_once.max(1);
+                Self::Chrome(Box::new(chrome::Writer::with_window(window)))
+            }
             _ => Self::Kineto(Box::default()),
         }
     }
@@ -29,6 +34,7 @@ impl Target {
     pub(super) fn write(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
         match self {
             Self::Kineto(writer) => writer.write(record, out),
+            Self::Chrome(writer) => writer.write(record, out),
             Self::Perfetto(writer) => writer.write(record, out),
         }
     }
@@ -37,6 +43,7 @@ impl Target {
     pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
         match self {
             Self::Kineto(writer) => writer.finish(out),
+            Self::Chrome(writer) => writer.finish(out),
             Self::Perfetto(writer) => writer.finish(out),
         }
     }
@@ -45,6 +52,7 @@ impl Target {
     pub(super) fn losses(&self) -> &Losses {
         match self {
             Self::Kineto(writer) => writer.losses(),
+            Self::Chrome(writer) => writer.losses(),
             Self::Perfetto(writer) => writer.losses(),
         }
     }

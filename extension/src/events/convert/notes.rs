@@ -14,6 +14,8 @@ const MOST_KEPT: usize = 10;
 /// What is said about logs, gathered.
 #[derive(Debug, Default)]
 pub struct Notes {
+    /// Events that were read.
+    pub events: u64,
     /// Which file and line a number means.
     pub places: Places,
     /// What the reader does not know.
@@ -51,6 +53,7 @@ impl Place {
 
 impl Notes {
     pub(crate) fn event(&mut self, event: &Event<'_>) {
+        self.events += 1;
         self.clock.note(event);
     }
 

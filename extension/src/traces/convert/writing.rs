@@ -189,12 +189,16 @@ fn flush(files: &mut Sheets, place: usize, out: &mut Vec<u8>, fault: &mut Option
 
 impl Written {
     /// Adds it to what was written before. What was read is told once, of the `first` reading.
-    pub(super) fn into(self, report: &mut Report, whole: &mut Whole, first: bool) {
+    pub(super) fn into(self, report: &mut Report, whole: &mut Whole, first: bool, is_log: bool) {
         whole.append(self.pages);
         report.events += self.records;
         add(&mut report.losses, self.losses);
         if !first {
             return;
+        }
+        if is_log {
+            // A trace hands on what it cannot read as it stands; a log cannot.
+            add(&mut report.losses, self.notes.losses().collect());
         }
         report.notes = self.notes;
         report.left_out = self.left_out;
