@@ -57,9 +57,9 @@ fn people_get_a_row_for_each_rank() {
     write(&folder, "rank0.json", rank(0));
     write(&folder, "rank1.json.gz", gzip(rank(1).as_bytes()));
     let ran = events_in(&folder, &["stat", "--top", "1", "rank0.json", "rank1.json.gz"]);
-    let expected = "   LENGTH  RANK  FROM                            TO                              TRACE
-80.000 us     0  2023-11-14T22:13:20.000000000Z  2023-11-14T22:13:20.000080000Z  rank0.json
-70.000 us     1  2023-11-14T22:13:20.000000000Z  2023-11-14T22:13:20.000070000Z  rank1.json.gz
+    let expected = "RANK     LENGTH  FROM                            TO                              TRACE
+   0  80.000 us  2023-11-14T22:13:20.000000000Z  2023-11-14T22:13:20.000080000Z  rank0.json
+   1  70.000 us  2023-11-14T22:13:20.000000000Z  2023-11-14T22:13:20.000070000Z  rank1.json.gz
 
 COUNT  CATEGORY
     2  (counter)

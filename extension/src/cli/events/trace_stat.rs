@@ -3,6 +3,7 @@
 mod json;
 mod remarks;
 mod tables;
+mod work;
 
 use std::cell::Cell;
 use std::io::Write;
@@ -10,6 +11,7 @@ use std::io::Write;
 use indicatif::ProgressBar;
 
 use super::Stat;
+use crate::cli::printable::printable;
 use crate::cli::screen::{Screen, write_json};
 use crate::events::format::Format;
 use crate::events::input::Input;
@@ -43,7 +45,13 @@ pub(super) fn stat(
     if screen.json {
         write_json(out, &json::document(&summed, arguments.top))?;
     } else {
-        tables::Shown { summed: &summed, top: arguments.top, screen }.all(out)?;
+        let statistics = &summed.statistics;
+        tables::Shown { statistics, top: arguments.top, screen }.all(out)?;
+        let remarks = remarks::remarks(&summed);
+        if !remarks.is_empty() {
+            writeln!(out)?;
+        }
+        remarks.iter().try_for_each(|remark| writeln!(out, "{}", printable(remark)))?;
     }
     let is_whole = summed.faults.is_empty() && summed.statistics.refused == 0;
     Ok(if is_whole { Exit::Done } else { Exit::Findings })
