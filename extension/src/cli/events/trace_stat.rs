@@ -1,8 +1,8 @@
 //! `warpgauge events stat` for traces: what runs on the devices, and for how long.
 
-mod json;
-mod remarks;
-mod tables;
+pub(super) mod json;
+pub(super) mod remarks;
+pub(super) mod tables;
 mod work;
 
 use std::cell::Cell;
@@ -46,7 +46,7 @@ pub(super) fn stat(
         write_json(out, &json::document(&summed, arguments.top))?;
     } else {
         let statistics = &summed.statistics;
-        tables::Shown { statistics, top: arguments.top, screen }.all(out)?;
+        tables::Shown { statistics, top: arguments.top, screen, is_log: false }.all(out)?;
         let remarks = remarks::remarks(&summed);
         if !remarks.is_empty() {
             writeln!(out)?;

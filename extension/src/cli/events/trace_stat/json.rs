@@ -92,12 +92,17 @@ fn trace(trace: &Trace) -> Value {
         "base_time_ns": trace.base,
         "first_ns": trace.span.map(|(first, _)| first.0),
         "last_ns": trace.span.map(|(_, last)| last.0),
-        "devices": trace.devices.iter().map(device).collect::<Vec<_>>(),
+        "devices": devices(trace).collect::<Vec<_>>(),
         "memory": memory.collect::<Vec<_>>(),
         "counters": counters.collect::<Vec<_>>(),
         "pieces_left_out": trace.left_out,
         "calls_forgotten": trace.forgotten_calls,
     })
+}
+
+/// The devices of a trace.
+pub(in crate::cli::events) fn devices(trace: &Trace) -> impl Iterator<Item = Value> {
+    trace.devices.iter().map(device)
 }
 
 fn device(device: &Device) -> Value {

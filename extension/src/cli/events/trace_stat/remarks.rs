@@ -42,10 +42,14 @@ pub(super) fn remarks(summed: &Summed) -> Vec<String> {
     remarks
 }
 
-fn of_trace(trace: &Trace, remarks: &mut Vec<String>) {
-    let name = &trace.name;
+/// Of one trace; of an event log as the trace that it is drawn as, which has no name.
+pub(in crate::cli::events) fn of_trace(trace: &Trace, remarks: &mut Vec<String>) {
+    let name = match trace.name.as_str() {
+        "" => String::new(),
+        name => format!("{name}: "),
+    };
     for key in &trace.said.not_understood {
-        remarks.push(format!("{name}: {key} is not what it should be and was not used"));
+        remarks.push(format!("{name}{key} is not what it should be and was not used"));
     }
     for (number, what) in [
         (trace.left_out, "piece of work on streams beyond 4,096, not counted"),
@@ -55,19 +59,19 @@ fn of_trace(trace: &Trace, remarks: &mut Vec<String>) {
         (trace.counters.no_numbers, "value of counters that is no number"),
     ] {
         if number > 0 {
-            remarks.push(format!("{name}: {number} x {what}"));
+            remarks.push(format!("{name}{number} x {what}"));
         }
     }
     for Device { process, late: (pieces, nanoseconds), delays, .. } in &trace.devices {
         if *pieces > 0 {
             remarks.push(format!(
-                "{name}: device {process}: {pieces} x piece of work that came too late for the memory there is; {} of work may be missing from the busy times",
+                "{name}device {process}: {pieces} x piece of work that came too late for the memory there is; {} of work may be missing from the busy times",
                 time(*nanoseconds)
             ));
         }
         if delays.before_call > 0 {
             remarks.push(format!(
-                "{name}: device {process}: {} x piece of work that began before its call did: its delay counts as 0",
+                "{name}device {process}: {} x piece of work that began before its call did: its delay counts as 0",
                 delays.before_call
             ));
         }

@@ -14,10 +14,12 @@ use crate::traces::statistics::{Statistics, Trace};
 /// What is not told.
 pub(super) const NOTHING: &str = "-";
 
-pub(super) struct Shown<'s> {
-    pub(super) statistics: &'s Statistics,
-    pub(super) top: usize,
-    pub(super) screen: &'s Screen,
+pub(in crate::cli::events) struct Shown<'s> {
+    pub(in crate::cli::events) statistics: &'s Statistics,
+    pub(in crate::cli::events) top: usize,
+    pub(in crate::cli::events) screen: &'s Screen,
+    /// Whether it is an event log that is drawn as a trace: its processes' numbers are made up.
+    pub(in crate::cli::events) is_log: bool,
 }
 
 impl Shown<'_> {

@@ -9,14 +9,29 @@ use warpgauge_formats::trace::Id;
 use super::tables::{NOTHING, Shown, rank};
 use crate::cli::events::units::{share, time};
 use crate::cli::printable::printable;
-use crate::traces::statistics::Device;
+use crate::traces::statistics::{Delays, Device};
 
 impl Shown<'_> {
     fn each_device(&self) -> impl Iterator<Item = &Device> {
+        // A log may be that of many sessions with a device each; ranks are all of interest.
+        let most = if self.is_log { self.top } else { usize::MAX };
+        self.all_devices().take(most)
+    }
+
+    fn all_devices(&self) -> impl Iterator<Item = &Device> {
         self.statistics.traces.iter().flat_map(|trace| &trace.devices)
     }
 
-    pub(super) fn devices(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// The ordinal, or the process where no event tells it.
+    fn ordinal(&self, device: &Device) -> String {
+        match device.ordinal {
+            Some(ordinal) => ordinal.to_string(),
+            None if self.is_log => NOTHING.to_owned(),
+            None => printable(&device.process.to_string()).into_owned(),
+        }
+    }
+
+    pub(in crate::cli::events) fn devices(&self, out: &mut dyn Write) -> io::Result<()> {
         let titles = [
             "RANK", "DEVICE", "SPAN", "BUSY", "COMPUTE", "COMM", "HIDDEN", "MEMORY", "WAITING",
             "IDLE", "NAME",
@@ -38,7 +53,7 @@ impl Shown<'_> {
                 least != most && communication.is_some_and(|told| Some(told.time) == least);
             vec![
                 Cell::new(rank(device.rank)),
-                Cell::new(ordinal(device)),
+                Cell::new(self.ordinal(device)),
                 Cell::new(time(whole)),
                 self.screen.cell(part(device.busy()), Color::Cyan),
                 Cell::new(part(device.compute())),
@@ -51,13 +66,15 @@ impl Shown<'_> {
             ]
         });
         self.write(out, &titles, &["NAME"], rows.collect())?;
+        let more = self.all_devices().count() - self.each_device().count();
+        self.more(out, more, "device")?;
         if told().any(|told| told.from_annotations) {
             writeln!(out, "* told by annotations: no kernel of a collective library ran")?;
         }
         Ok(())
     }
 
-    pub(super) fn streams(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(in crate::cli::events) fn streams(&self, out: &mut dyn Write) -> io::Result<()> {
         let titles = [
             "RANK",
             "DEVICE",
@@ -80,7 +97,7 @@ impl Shown<'_> {
         let rows = all.map(|(device, stream)| {
             vec![
                 Cell::new(rank(device.rank)),
-                Cell::new(ordinal(device)),
+                Cell::new(self.ordinal(device)),
                 Cell::new(printable(&stream.row.to_string())),
                 Cell::new(stream.pieces),
                 Cell::new(time(stream.busy)),
@@ -95,7 +112,7 @@ impl Shown<'_> {
         self.more(out, self.each_device().map(more).sum(), "stream")
     }
 
-    pub(super) fn launches(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(in crate::cli::events) fn launches(&self, out: &mut dyn Write) -> io::Result<()> {
         let titles = [
             "RANK",
             "DEVICE",
@@ -108,9 +125,10 @@ impl Shown<'_> {
             "RETURN P99",
             "WITHOUT CALL",
         ];
-        let worked = self
-            .each_device()
-            .filter(|device| device.delays.from_call.count() + device.delays.without_call > 0);
+        let worked = self.each_device().filter(|device| {
+            let Delays { from_call, without_call, .. } = &device.delays;
+            from_call.count() > 0 || (*without_call > 0 && !self.is_log)
+        });
         let rows = worked.map(|device| {
             let (call, back) = (&device.delays.from_call, &device.delays.from_return);
             let show = |nanoseconds: Option<i64>| {
@@ -118,7 +136,7 @@ impl Shown<'_> {
             };
             vec![
                 Cell::new(rank(device.rank)),
-                Cell::new(ordinal(device)),
+                Cell::new(self.ordinal(device)),
                 Cell::new(call.count()),
                 show(call.percentile(50)),
                 show(call.percentile(90)),
@@ -131,12 +149,6 @@ impl Shown<'_> {
         });
         self.write(out, &titles, &[], rows.collect())
     }
-}
-
-/// The ordinal, or the process where no event tells it.
-fn ordinal(device: &Device) -> String {
-    let process = || printable(&device.process.to_string()).into_owned();
-    device.ordinal.map_or_else(process, |ordinal| ordinal.to_string())
 }
 
 /// The product, or what the trace calls the process, which may be a rank.
