@@ -73,6 +73,7 @@ pub struct Statistics {
     /// The first that was refused, and the file in which that was.
     pub first_refused: Option<(String, Finding)>,
     limits: Limits,
+    only_devices: bool,
 }
 
 impl Statistics {
@@ -80,6 +81,12 @@ impl Statistics {
     #[must_use]
     pub fn with_limits(limits: Limits) -> Self {
         Self { limits, ..Self::default() }
+    }
+
+    /// Sums up the devices alone: no categories, kernels and copies by name.
+    #[must_use]
+    pub fn of_devices() -> Self {
+        Self { only_devices: true, ..Self::default() }
     }
 
     /// A trace begins.
@@ -106,7 +113,7 @@ impl Statistics {
 impl Sink for Statistics {
     fn record(&mut self, _: u64, record: &Record<'_>) {
         let category = trace::category(record);
-        if !category.is_empty() {
+        if !category.is_empty() && !self.only_devices {
             self.count(category);
         }
         let Some(trace) = self.traces.last_mut() else { return };
@@ -114,6 +121,9 @@ impl Sink for Statistics {
         let Record::Event(event) = record else { return };
         let role = Role::of(event);
         trace.work(event, role);
+        if self.only_devices {
+            return;
+        }
         let (start, end) = (event.timestamp.0, event.end().0.max(event.timestamp.0));
         if is_kernel(role) {
             self.kernels.note(&event.name, end.saturating_sub(start));

@@ -33,7 +33,7 @@ pub(super) fn stat(arguments: &Stat, screen: &Screen, out: &mut dyn Write) -> an
         Err(fault) => return Ok(misused(fault)),
     };
     let mut statistics = Statistics::default();
-    let mut work = traces::statistics::Statistics::default();
+    let mut work = traces::statistics::Statistics::of_devices();
     work.trace_begins("");
     let mut drawn = Drawn { log: &mut statistics, timeline: Timeline::new(&mut work) };
     let read = opened.read(&bar, &mut drawn);
