@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use warpgauge_formats::event::{Copy, CopyKind, Event, Phase, Scope, What};
 
 use self::devices::DeviceTally;
+use self::durations::Durations;
 use self::named::{ByName, cut};
 use self::open_scopes::OpenScopes;
 
@@ -44,17 +45,17 @@ pub struct EventTally {
     pub kernels: ByName,
     /// How long scopes were open, by name.
     pub scopes: ByName,
-    /// Copies and their bytes, by kind.
+    /// Copies, their bytes and how long they took, by kind.
     pub copies: BTreeMap<CopyKind, Copies>,
     /// The last state of each device.
     pub devices: BTreeMap<i64, DeviceTally>,
 }
 
 /// Copies of one kind.
-#[derive(Debug, Clone, core::marker::Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Copies {
-    /// How many.
-    pub count: u64,
+    /// How many, and how long they took.
+    pub durations: Durations,
     /// Bytes that were copied.
     pub bytes: u64,
 }
@@ -150,11 +151,11 @@ impl EventMetrics {
     }
 
     fn copy(&mut self, source: &EventSource, copy: &Copy<'_>) -> Result<(), Refusal> {
-        let bytes = amount(copy.bytes)?;
+        let (bytes, duration) = (amount(copy.bytes)?, amount(copy.duration.0)?);
         // A number that has no name says nothing, and there are many.
         let kind = copy.kind.name().map_or(CopyKind(0), |_| copy.kind);
         let copies = self.tally(source)?.copies.entry(kind).or_default();
-        copies.count += 1;
+        copies.durations.add(duration);
         copies.bytes = copies.bytes.saturating_add(bytes);
         Ok(())
     }

@@ -87,7 +87,7 @@ fn go_on_writing(
 ) -> Written {
     let (mut written, mut now) = (Written::default(), 1_000);
     while !stopped.load(Ordering::SeqCst) {
-        // No line is like another: a file that is the beginning of its neighbour is taken for a copy.
+        // No line is like another, so that none can stand for another.
         now += 1;
         log.write(scope(pid, "begin", now));
         let began = now;

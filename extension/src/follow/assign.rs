@@ -205,7 +205,9 @@ fn appeared(
     }
     let mut hashes = HashMap::new();
     for (stream, cursor) in &mut cursors.of {
-        if taken.contains(stream) || cursor.family != file.family {
+        // What nothing was taken of looks like everything.
+        let is_begun = cursor.offset > 0;
+        if taken.contains(stream) || cursor.family != file.family || !is_begun {
             continue;
         }
         let length = cursor.head.length();
