@@ -11,7 +11,7 @@ pub mod open_scopes;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use warpgauge_formats::event::{Copy, CopyKind, Event, Phase, Scope, What};
+use warpgauge_formats::event::{Copy, CopyKind, Event, Phase, Scope, Source, What};
 
 use self::devices::DeviceTally;
 use self::durations::Durations;
@@ -36,6 +36,22 @@ pub struct EventSource {
     pub app: Option<String>,
     /// The session, in formats that have them.
     pub session: Option<String>,
+}
+
+impl EventSource {
+    /// The writer of an event of a log that belongs to `group`. Long texts are cut.
+    #[must_use]
+    pub fn of(group: Option<&str>, source: &Source<'_>) -> Self {
+        let text = |text: Option<&str>| {
+            text.filter(|text| !text.is_empty()).map(|text| cut(text).to_owned())
+        };
+        Self {
+            group: group.map(str::to_owned),
+            pid: source.pid,
+            app: text(source.app.as_deref()),
+            session: text(source.session.as_deref()),
+        }
+    }
 }
 
 /// What one source did between two passes.
@@ -105,15 +121,7 @@ impl EventMetrics {
     /// # Errors
     /// Why it was not taken; nothing has then changed.
     pub fn add(&mut self, group: Option<&str>, event: &Event<'_>) -> Result<(), Refusal> {
-        let text = |text: Option<&str>| {
-            text.filter(|text| !text.is_empty()).map(|text| cut(text).to_owned())
-        };
-        let source = EventSource {
-            group: group.map(str::to_owned),
-            pid: event.source.pid,
-            app: text(event.source.app.as_deref()),
-            session: text(event.source.session.as_deref()),
-        };
+        let source = EventSource::of(group, &event.source);
         let devices = match &event.what {
             What::Start(start) => &start.devices[..],
             What::Sampling(sampling) => &sampling.devices,
@@ -188,7 +196,7 @@ fn amount(value: i64) -> Result<u64, Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use warpgauge_formats::event::{Device, Kernel, Source, System};
+    use warpgauge_formats::event::{Device, Kernel, System};
     use warpgauge_formats::time::{Span, Timestamp};
 
     use super::*;

@@ -189,12 +189,14 @@ impl LogMemory {
 const DICTIONARY: &str = "dictionary_update";
 
 /// Whether a line may be a dictionary.
-pub(super) fn is_dictionary(line: &[u8]) -> bool {
+#[must_use]
+pub fn is_dictionary(line: &[u8]) -> bool {
     memmem::find(line, DICTIONARY.as_bytes()).is_some()
 }
 
 /// Whether a line may be a session's first.
-pub(super) fn is_start(line: &[u8]) -> bool {
+#[must_use]
+pub fn is_start(line: &[u8]) -> bool {
     [&b"\"job_start\""[..], b"\"init\""].iter().any(|kind| memmem::find(line, kind).is_some())
 }
 

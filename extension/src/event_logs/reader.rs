@@ -33,6 +33,12 @@ impl Reader {
         }
     }
 
+    /// Whether that line, the last one read, waits for others: what it tells comes later.
+    #[must_use]
+    pub fn waits(&self, line: u64) -> bool {
+        matches!(self, Self::GpuFlight(reader) if reader.waits(line))
+    }
+
     /// The batches that were read, in formats that have them.
     pub fn batches(&self) -> impl Iterator<Item = Batches<'_>> {
         let reader = match self {
