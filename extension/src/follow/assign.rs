@@ -9,7 +9,7 @@
 //! | a copy of a file that still stands | it is a beginning of that file: left alone |
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -55,6 +55,7 @@ pub(super) fn assign(
     patience: Duration,
     deadline: Instant,
 ) -> Assigned {
+    let order = Order::of(&found);
     let mut is_late = false;
     let mut parts = Vec::new();
     let mut rest = Vec::new();
@@ -112,7 +113,7 @@ pub(super) fn assign(
         .collect();
     unfinished.retain(|file| file.age(now_ns) < patience && !whole.stands_beside(file));
     blurred.extend(unfinished.into_iter().map(|file| file.family));
-    sort_by_age(&mut new);
+    new.sort_by_key(|(file, _)| order.age(file));
     for (file, head) in new {
         let cursor = Cursor::new(file.path.clone(), file.family.clone(), file.state);
         let stream = cursors.add(cursor);
@@ -199,8 +200,10 @@ fn appeared(
         Err(fault) if is_unfinished(&fault) => return Ok(Appeared::Unfinished),
         head => head.map_err(|fault| unreadable(&fault))?,
     };
-    // Cut off since it was found.
-    if head.is_empty() {
+    // Cut off since it was found; or the beginning of a first line, which many logs have in common:
+    // when there is something to take, the file may have been cut off and written anew.
+    let may_be_cut_off = file.turn == Turn::Current && !file.is_packed && head.len() < LENGTH;
+    if head.is_empty() || (may_be_cut_off && !head.contains(&b'\n')) {
         return Ok(Appeared::Copy);
     }
     let mut hashes = HashMap::new();
@@ -324,28 +327,42 @@ pub(super) fn unreadable(fault: &io::Error) -> NotOpened {
     })
 }
 
-/// The oldest first. The time of the last change tells, for no way of numbering is everybody's; but
-/// who compresses may change it, so that the file without a number comes last where numbers stand
-/// behind the name: there it is the one that is being written.
-fn sort_by_age(files: &mut [(Found, Vec<u8>)]) {
-    let families_with = |is_meant: fn(Turn) -> bool| -> BTreeSet<String> {
-        let meant = files.iter().filter(|(file, _)| is_meant(file.turn));
-        meant.map(|(file, _)| file.family.clone()).collect()
-    };
-    let current = families_with(|turn| turn == Turn::Current);
-    let inside = families_with(|turn| matches!(turn, Turn::Inside(_)));
-    let age = |file: &Found| match file.turn {
-        Turn::Current => i128::MAX,
-        // A date rises, a number behind the name falls with time.
-        Turn::Behind(date) if date >= 10_000_000 => i128::from(date),
-        Turn::Behind(number) => -i128::from(number),
-        Turn::Inside(number) if current.contains(&file.family) => -i128::from(number),
-        Turn::Inside(number) => i128::from(number),
-    };
-    let is_written = |file: &Found| {
-        file.turn == Turn::Current && !file.is_packed && !inside.contains(&file.family)
-    };
-    files.sort_by_key(|(file, _)| (is_written(file), file.state.modified_ns, age(file)));
+/// In which order the files of a family were written.
+struct Order {
+    /// The families that have a file without a number.
+    current: HashSet<String>,
+    /// The families that have a number before the extension.
+    inside: HashSet<String>,
+}
+
+impl Order {
+    fn of(found: &[Found]) -> Self {
+        let families_with = |is_meant: fn(Turn) -> bool| {
+            let meant = found.iter().filter(|file| is_meant(file.turn));
+            meant.map(|file| file.family.clone()).collect()
+        };
+        Self {
+            current: families_with(|turn| turn == Turn::Current),
+            inside: families_with(|turn| matches!(turn, Turn::Inside(_))),
+        }
+    }
+
+    /// The least is the oldest. The time of the last change tells, for no way of numbering is
+    /// everybody's; but who compresses may change it, so that the file without a number comes last
+    /// where numbers stand behind the name: there it is the one that is being written.
+    fn age(&self, file: &Found) -> (bool, u64, i128) {
+        let is_written =
+            file.turn == Turn::Current && !file.is_packed && !self.inside.contains(&file.family);
+        let turn = match file.turn {
+            Turn::Current => i128::MAX,
+            // A date rises, a number behind the name falls with time.
+            Turn::Behind(date) if date >= 10_000_000 => i128::from(date),
+            Turn::Behind(number) => -i128::from(number),
+            Turn::Inside(number) if self.current.contains(&file.family) => -i128::from(number),
+            Turn::Inside(number) => i128::from(number),
+        };
+        (is_written, file.state.modified_ns, turn)
+    }
 }
 
 #[cfg(test)]

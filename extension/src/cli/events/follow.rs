@@ -80,7 +80,7 @@ pub(super) fn follow(
         shown.out.flush()?;
         tell(&summary.refused);
         if std::mem::take(&mut is_first) && summary.files == 0 {
-            eprintln!("warpgauge: no such file yet; waiting for one");
+            eprintln!("warpgauge: nothing to read there yet; waiting");
         }
         let pause = match summary.has_more && summary.lines > 0 {
             true => Duration::ZERO,

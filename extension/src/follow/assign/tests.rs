@@ -56,6 +56,30 @@ fn an_empty_file_has_no_content_yet_however_long_it_was_when_it_was_found() {
 }
 
 #[test]
+fn files_of_one_moment_come_by_their_numbers_though_the_newest_is_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let moment = SystemTime::now();
+    for (name, content) in [("x.log", ""), ("x.1.log", "three\n"), ("x.2.log", "two\n")] {
+        fs::write(path(name), content).unwrap();
+        File::options().write(true).open(path(name)).unwrap().set_modified(moment).unwrap();
+    }
+    let found = search(folder.path());
+    let assigned = assign(found, false, &mut Cursors::default(), 1, Duration::ZERO, far());
+    assert_eq!(names(&assigned.parts), ["x.2.log", "x.1.log"]);
+}
+
+#[test]
+fn half_a_first_line_is_no_content_yet_but_in_a_file_that_was_rotated_away() {
+    let folder = tempfile::tempdir().unwrap();
+    older(&folder.path().join("x.log"), "{\"type\":\"ker");
+    older(&folder.path().join("x.log.1"), "{\"type\":\"scope");
+    let found = search(folder.path());
+    let assigned = assign(found, false, &mut Cursors::default(), 1, Duration::ZERO, far());
+    assert_eq!(names(&assigned.parts), ["x.log.1"]);
+}
+
+#[test]
 fn a_copy_is_not_new_because_its_original_is_cut_off_while_they_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     let (log, copy) = (folder.path().join("x.log"), folder.path().join("x.log.1"));
