@@ -78,8 +78,8 @@ mod tests {
         ) {
             let (mut first, mut second) = (Seen::default(), Seen::default());
             let mut model: std::collections::HashSet<_> = before.iter().chain(&after).copied().collect();
-            before.iter().for_each(|number| drop(first.insert(*number)));
-            after.iter().for_each(|number| drop(second.insert(*number)));
+            for number in before { first.insert(number); }
+            for number in after { second.insert(number); }
             first.ranges().for_each(|(start, end)| second.extend(start, end));
             for number in -31..32 {
                 prop_assert_eq!(second.insert(number), model.insert(number));

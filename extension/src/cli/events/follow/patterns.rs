@@ -76,7 +76,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().canonicalize().unwrap();
         std::fs::create_dir(folder.join("logs")).unwrap();
-        std::fs::write(folder.join("logs/a[1].log"), "").unwrap();
+        std::fs::File::create(folder.join("logs/a[1].log")).unwrap();
         let of =
             |argument: &str| rule(&folder.join(argument)).map(|rule| rule.pattern().to_owned());
         let shown = folder.display();
