@@ -8,7 +8,7 @@
 //! | an inode that was used again | the bytes differ: a new content |
 //! | a copy of a file that still stands | it is a beginning of that file: left alone |
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::time::{Duration, Instant};
@@ -82,6 +82,7 @@ pub(super) fn assign(
     rest.sort_by_key(|file| (file.is_packed, Reverse(file.state.size), file.turn != Turn::Current));
     let mut new = Vec::<(Found, Vec<u8>)>::new();
     let mut unfinished = Vec::new();
+    let mut vanished = BTreeSet::new();
     let mut whole = Originals::default();
     parts.iter().for_each(|part| whole.add(&part.found));
     for mut file in rest {
@@ -103,13 +104,14 @@ pub(super) fn assign(
             }
             Ok(Appeared::Copy) => {}
             Ok(Appeared::Unfinished) => unfinished.push(file),
+            Err(NotOpened::Vanished) => drop(vanished.insert(file.family)),
             Err(why) => note(cursors, &file, why),
         }
     }
     let families: BTreeSet<_> = new.iter().map(|(file, _)| file.family.clone()).collect();
     let mut blurred: BTreeSet<_> = families
         .into_iter()
-        .filter(|family| is_without_its_last(family, &taken, cursors))
+        .filter(|family| vanished.contains(family) || is_without_its_last(family, &taken, cursors))
         .collect();
     unfinished.retain(|file| file.age(now_ns) < patience && !whole.stands_beside(file));
     blurred.extend(unfinished.into_iter().map(|file| file.family));
@@ -329,22 +331,22 @@ pub(super) fn unreadable(fault: &io::Error) -> NotOpened {
 
 /// In which order the files of a family were written.
 struct Order {
-    /// The families that have a file without a number.
-    current: HashSet<String>,
     /// The families that have a number before the extension.
     inside: HashSet<String>,
+    /// Those of them whose older files have the higher numbers.
+    falling: HashSet<String>,
 }
 
 impl Order {
     fn of(found: &[Found]) -> Self {
-        let families_with = |is_meant: fn(Turn) -> bool| {
-            let meant = found.iter().filter(|file| is_meant(file.turn));
-            meant.map(|file| file.family.clone()).collect()
-        };
-        Self {
-            current: families_with(|turn| turn == Turn::Current),
-            inside: families_with(|turn| matches!(turn, Turn::Inside(_))),
+        let mut families = HashMap::<_, Vec<&Found>>::new();
+        for file in found {
+            families.entry(&file.family).or_default().push(file);
         }
+        families.retain(|_, files| files.iter().any(|file| numbered_inside(file).is_some()));
+        let falling = families.iter().filter(|(_, files)| numbers_fall(files.iter().copied()));
+        let falling = falling.map(|(family, _)| (*family).clone()).collect();
+        Self { inside: families.into_keys().cloned().collect(), falling }
     }
 
     /// The least is the oldest. The time of the last change tells, for no way of numbering is
@@ -358,10 +360,32 @@ impl Order {
             // A date rises, a number behind the name falls with time.
             Turn::Behind(date) if date >= 10_000_000 => i128::from(date),
             Turn::Behind(number) => -i128::from(number),
-            Turn::Inside(number) if self.current.contains(&file.family) => -i128::from(number),
+            Turn::Inside(number) if self.falling.contains(&file.family) => -i128::from(number),
             Turn::Inside(number) => i128::from(number),
         };
         (is_written, file.state.modified_ns, turn)
+    }
+}
+
+fn numbered_inside(file: &Found) -> Option<u64> {
+    match file.turn {
+        Turn::Inside(number) => Some(number),
+        Turn::Current | Turn::Behind(_) => None,
+    }
+}
+
+/// Whether the older files of a family have the higher numbers inside their names: the times of the
+/// lowest and the highest tell, or else that there is a file without a number, which may be missing
+/// while it is being rotated.
+fn numbers_fall<'f>(family: impl Iterator<Item = &'f Found> + Clone) -> bool {
+    let time_of = |file: Option<(u64, &'f Found)>| file.map(|(_, file)| file.state.modified_ns);
+    let numbered = family.clone().filter_map(|file| Some((numbered_inside(file)?, file)));
+    let lowest = time_of(numbered.clone().min_by_key(|(number, _)| *number));
+    let highest = time_of(numbered.max_by_key(|(number, _)| *number));
+    match lowest.cmp(&highest) {
+        Ordering::Less => false,
+        Ordering::Greater => true,
+        Ordering::Equal => family.into_iter().any(|file| file.turn == Turn::Current),
     }
 }
 

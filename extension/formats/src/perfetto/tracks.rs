@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::lanes::Lanes;
 use super::{packets, wire};
+use crate::trace::lanes::Lanes;
 use crate::trace::{Id, Labelled, Track};
 
 /// `SIBLING_MERGE_BEHAVIOR_NONE`: tracks of one name stay apart.

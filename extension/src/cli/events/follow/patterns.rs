@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Follow;
-use crate::cli::events::Lines;
+use crate::cli::events::Followed;
 use crate::config::events::EventFormat;
 use crate::follow::{Rule, Start};
 use crate::setup::Setup;
@@ -15,8 +15,8 @@ type Patterns = Vec<(Rule, Option<EventFormat>)>;
 pub(super) fn given(arguments: &Follow, config: &Path) -> anyhow::Result<Result<Patterns, String>> {
     let start = if arguments.from_start { Start::Beginning } else { Start::End };
     let format = arguments.format.map(|format| match format {
-        Lines::Gpumon => EventFormat::Gpumon,
-        Lines::GpuFlight => EventFormat::GpuFlight,
+        Followed::Gpumon => EventFormat::Gpumon,
+        Followed::GpuFlight => EventFormat::GpuFlight,
     });
     if arguments.files.is_empty() {
         let setup = Setup::load(config)?;
