@@ -20,7 +20,7 @@ use warpgauge_formats::finding::{Finding, Severity, Sink};
 use warpgauge_formats::lines::Line;
 
 use self::memory::{LogMemory, Memory};
-use self::reader::{Reader, log_of};
+use self::reader::{Reader, log_of, telemetry_options, telemetry_record};
 use crate::config::events::EventFormat;
 use crate::event_metrics::{EventMetrics, Refusal};
 use crate::skips::Skips;
@@ -35,6 +35,9 @@ const TORN: &str = "line_torn";
 const TOO_LONG: &str = "line_too_long";
 const UNKNOWN_TYPE: &str = "unknown_type";
 const UNKNOWN_FIELD: &str = "unknown_field";
+
+/// What helps where a telemetry file is no log.
+const LIST: &str = "; a list is no log that grows: `warpgauge events convert --to telemetry-v2` makes a record a line";
 
 /// The only name in [`EventLogs::suspect`].
 const SUSPECT: &str = "suspect";
@@ -103,6 +106,9 @@ impl EventLogs {
             }
             return;
         }
+        if place.format == EventFormat::TelemetryV2 {
+            return self.telemetry(place, line, &shown);
+        }
         let log = log_of(place.format, place.family);
         if !self.readers.contains_key(&log) {
             let memory = self.memory.logs.remove(&log).unwrap_or_default();
@@ -134,6 +140,30 @@ impl EventLogs {
                 reader.memory.learn(line.bytes);
             } else if !has_answered && memory::is_batch(line.bytes) {
                 reader.waiting.insert(reader.number, (shown(), line.bytes.to_vec()));
+            }
+        }
+    }
+
+    /// Takes in one line of telemetry, which stands for itself.
+    fn telemetry(&mut self, place: Place<'_>, line: Line<'_>, shown: &dyn Fn() -> String) {
+        if place.is_past {
+            return;
+        }
+        self.lines += 1;
+        if line.bytes.trim_ascii().is_empty() {
+            return;
+        }
+        match telemetry_record(line.bytes, &telemetry_options()) {
+            Ok(record) => {
+                if let Err(refusal) = self.metrics.add_telemetry(place.group, &record) {
+                    self.skipped.note(refusal.reason(), shown);
+                }
+            }
+            Err(fault) => {
+                let reason = if line.ended { REFUSED } else { TORN };
+                let is_list = line.bytes.trim_ascii_start().starts_with(b"[");
+                let hint = if is_list { LIST } else { "" };
+                self.skipped.note(reason, || format!("{}: {fault}{hint}", shown()));
             }
         }
     }

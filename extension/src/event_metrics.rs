@@ -5,6 +5,7 @@
 
 pub mod devices;
 pub mod durations;
+pub mod memory;
 pub mod named;
 pub mod open_scopes;
 
@@ -12,9 +13,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use warpgauge_formats::event::{Copy, CopyKind, Event, Phase, Scope, Source, What};
+use warpgauge_formats::telemetry::TelemetryEvent;
 
 use self::devices::DeviceTally;
 use self::durations::Durations;
+use self::memory::{MemoryTally, whole};
 use self::named::{ByName, cut};
 use self::open_scopes::OpenScopes;
 
@@ -36,6 +39,9 @@ pub struct EventSource {
     pub app: Option<String>,
     /// The session, in formats that have them.
     pub session: Option<String>,
+    /// The host, in formats that tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
 impl EventSource {
@@ -50,6 +56,7 @@ impl EventSource {
             pid: source.pid,
             app: text(source.app.as_deref()),
             session: text(source.session.as_deref()),
+            host: None,
         }
     }
 }
@@ -65,6 +72,8 @@ pub struct EventTally {
     pub copies: BTreeMap<CopyKind, Copies>,
     /// The last state of each device.
     pub devices: BTreeMap<i64, DeviceTally>,
+    /// The memory of each device, of which telemetry tells; -1 is the host or an unknown one.
+    pub memory: BTreeMap<i64, MemoryTally>,
 }
 
 /// Copies of one kind.
@@ -87,12 +96,19 @@ pub enum Refusal {
     TooManyDevices,
     /// A scope ended whose beginning no pass has seen.
     ScopeWithoutBeginning,
+    /// A number of a telemetry record has more than 64 bits.
+    NumberTooLarge,
 }
 
 impl Refusal {
     /// Every one of them.
-    pub const ALL: [Self; 4] =
-        [Self::Negative, Self::TooManySources, Self::TooManyDevices, Self::ScopeWithoutBeginning];
+    pub const ALL: [Self; 5] = [
+        Self::Negative,
+        Self::TooManySources,
+        Self::TooManyDevices,
+        Self::ScopeWithoutBeginning,
+        Self::NumberTooLarge,
+    ];
 
     /// The metric's attribute.
     #[must_use]
@@ -102,6 +118,7 @@ impl Refusal {
             Self::TooManySources => "too_many_sources",
             Self::TooManyDevices => "too_many_devices",
             Self::ScopeWithoutBeginning => "scope_without_beginning",
+            Self::NumberTooLarge => "number_too_large",
         }
     }
 }
@@ -156,6 +173,33 @@ impl EventMetrics {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Takes in one event of a telemetry file that belongs to `group`. Its collector is the program,
+    /// its host the source's own, unless it does not know it.
+    ///
+    /// # Errors
+    /// Why it was not taken; nothing has then changed but for the source being known.
+    pub fn add_telemetry(
+        &mut self,
+        group: Option<&str>,
+        event: &TelemetryEvent<'_>,
+    ) -> Result<(), Refusal> {
+        let source = EventSource {
+            group: group.map(str::to_owned),
+            pid: Some(whole(event.pid)?).filter(|pid| *pid >= 0),
+            app: Some(cut(&event.collector).to_owned()),
+            session: None,
+            host: Some(&event.host)
+                .filter(|host| *host != "unknown")
+                .map(|host| cut(host).to_owned()),
+        };
+        let device = whole(event.device_id)?;
+        let memory = &mut self.tally(&source)?.memory;
+        if memory.len() >= MOST_DEVICES && !memory.contains_key(&device) {
+            return Err(Refusal::TooManyDevices);
+        }
+        memory.entry(device).or_default().add(event)
     }
 
     fn copy(&mut self, source: &EventSource, copy: &Copy<'_>) -> Result<(), Refusal> {

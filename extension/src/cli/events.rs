@@ -226,6 +226,9 @@ enum Followed {
     /// GPU Flight's batches, and its older lines
     #[value(alias = "gpu-flight-fat")]
     GpuFlight,
+    /// TelemetryEvent v2, a record a line: what it tells of the device's memory
+    #[value(name = "telemetry-v2", alias = "telemetry")]
+    Telemetry,
 }
 
 /// Arguments of `events follow`.

@@ -40,4 +40,6 @@ pub enum EventFormat {
     Gpumon,
     /// GPU Flight's batches, and its older lines.
     GpuFlight,
+    /// TelemetryEvent v2 and its legacy records, one a line.
+    TelemetryV2,
 }

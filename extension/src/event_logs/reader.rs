@@ -1,7 +1,9 @@
 //! The reader of one log, whatever its format.
 
-use warpgauge_formats::finding::Sink;
+use warpgauge_formats::finding::{Finding, Sink};
 use warpgauge_formats::gpu_flight::Batches;
+use warpgauge_formats::loss::Losses;
+use warpgauge_formats::telemetry::{Fault, Options, TelemetryEvent, scope_sample};
 use warpgauge_formats::{gpu_flight, gpumon};
 
 use crate::config::events::EventFormat;
@@ -13,6 +15,8 @@ pub enum Reader {
     Gpumon(gpumon::Reader),
     /// GPU Flight's, of both forms.
     GpuFlight(gpu_flight::Reader),
+    /// Telemetry, a record a line. It hands on what an event has a place for, the device's memory.
+    Telemetry(Options),
 }
 
 impl Reader {
@@ -22,6 +26,7 @@ impl Reader {
         match format {
             EventFormat::Gpumon => Self::Gpumon(gpumon::Reader::new(gpumon::Mode::Tolerant)),
             EventFormat::GpuFlight => Self::GpuFlight(gpu_flight::Reader::new()),
+            EventFormat::TelemetryV2 => Self::Telemetry(telemetry_options()),
         }
     }
 
@@ -30,6 +35,18 @@ impl Reader {
         match self {
             Self::Gpumon(reader) => reader.line(number, bytes, sink),
             Self::GpuFlight(reader) => reader.line(number, bytes, sink),
+            Self::Telemetry(_) if bytes.trim_ascii().is_empty() => {}
+            Self::Telemetry(options) => match telemetry_record(bytes, options) {
+                Ok(record) => {
+                    // All that it cannot hold is in the record.
+                    let sample = scope_sample(&record, &mut Losses::default());
+                    sample.iter().for_each(|event| sink.event(number, event));
+                }
+                Err(fault) => {
+                    let found = format!("one that is refused: {fault}");
+                    sink.finding(Finding::refused(number, "", "a telemetry record", found));
+                }
+            },
         }
     }
 
@@ -42,7 +59,7 @@ impl Reader {
     /// The batches that were read, in formats that have them.
     pub fn batches(&self) -> impl Iterator<Item = Batches<'_>> {
         let reader = match self {
-            Self::Gpumon(_) => None,
+            Self::Gpumon(_) | Self::Telemetry(_) => None,
             Self::GpuFlight(reader) => Some(reader),
         };
         reader.into_iter().flat_map(gpu_flight::Reader::batches)
@@ -56,12 +73,27 @@ impl Reader {
     }
 }
 
+/// How the records of files that grow are read: legacy ones, and those of later producers, too.
+pub(super) fn telemetry_options() -> Options {
+    Options { accept_distributed: true, ..Options::default() }
+}
+
+/// The record that a line is.
+pub(super) fn telemetry_record<'l>(
+    line: &'l [u8],
+    options: &Options,
+) -> Result<TelemetryEvent<'l>, Fault> {
+    let text = std::str::from_utf8(line)
+        .map_err(|fault| Fault::NotUtf8 { valid_up_to: fault.valid_up_to() })?;
+    TelemetryEvent::from_json(text, options)
+}
+
 /// Which files one reader reads: a gpumon file with what rotation made of it, all channels of a GPU
 /// Flight session. `family` is a path without what rotation put into it.
 #[must_use]
 pub fn log_of(format: EventFormat, family: &str) -> String {
     match format {
-        EventFormat::Gpumon => family.to_owned(),
+        EventFormat::Gpumon | EventFormat::TelemetryV2 => family.to_owned(),
         EventFormat::GpuFlight => {
             let prefix = |channel: gpu_flight::Channel| {
                 family.strip_suffix(&format!(".{}.log", channel.name()))

@@ -12,6 +12,7 @@ use super::resource::text;
 use crate::event_metrics::EventTally;
 use crate::event_metrics::devices::DeviceTally;
 use crate::event_metrics::durations::{BOUNDS_NS, Durations};
+use crate::event_metrics::memory::{MemorySample, MemoryTally};
 use crate::metrics::{self, Kind, Metric};
 
 /// The name of all that have no series of their own, as OpenTelemetry names it.
@@ -50,11 +51,15 @@ pub fn event_tally(
     out.numbers(metrics::COPIED, copies().map(|(kind, of)| (kind, of.bytes.into())));
     out.durations(metrics::COPY_DURATION, copies().map(|(kind, of)| (kind, &of.durations)));
     out.devices(tally);
+    out.memory(tally);
     resource_metrics(resource, out.metrics)
 }
 
 /// How a device's tally gives one metric's number.
 type Reading<'r> = &'r dyn Fn(&DeviceTally) -> Option<Number>;
+
+/// How a sample of memory gives one metric's number.
+type SampleReading<'r> = &'r dyn Fn(&MemorySample) -> Option<Number>;
 
 struct Points {
     window: Window,
@@ -83,6 +88,48 @@ impl Points {
             });
             self.numbers(metric, points);
         }
+    }
+
+    /// What telemetry says of the devices' memory.
+    fn memory(&mut self, tally: &EventTally) {
+        let bytes = |bytes: Option<i64>| bytes.map(Number::Int);
+        let readings: [(Metric, SampleReading<'_>); 9] = [
+            (metrics::MEMORY_ALLOCATED, &|sample| bytes(Some(sample.allocated))),
+            (metrics::MEMORY_RESERVED, &|sample| bytes(Some(sample.reserved))),
+            (metrics::MEMORY_ACTIVE, &|sample| bytes(sample.active)),
+            (metrics::MEMORY_INACTIVE, &|sample| bytes(sample.inactive)),
+            (metrics::DEVICE_MEMORY_USAGE, &|sample| bytes(Some(sample.used))),
+            (metrics::MEMORY_FREE, &|sample| bytes(sample.free)),
+            (metrics::DEVICE_MEMORY_LIMIT, &|sample| bytes(sample.total)),
+            (metrics::MEMORY_GAP, &|sample| bytes(Some(sample.gap))),
+            (metrics::MEMORY_FRAGMENTATION, &|sample| sample.fragmentation.map(Number::Double)),
+        ];
+        let memory = || tally.memory.iter();
+        for (metric, reading) in readings {
+            let points = memory().filter_map(|(device, memory)| {
+                Some((device_number(*device), reading(&memory.last()?)?))
+            });
+            self.numbers(metric, points);
+        }
+        let peak = |most: fn(&MemoryTally) -> i64| {
+            memory()
+                .map(move |(device, memory)| (device_number(*device), Number::Int(most(memory))))
+        };
+        self.numbers(metrics::MEMORY_ALLOCATED_MAX, peak(|memory| memory.most_allocated));
+        self.numbers(metrics::MEMORY_RESERVED_MAX, peak(|memory| memory.most_reserved));
+        let events = memory().flat_map(|(device, memory)| {
+            memory.events.iter().map(|(name, count)| {
+                let mut attributes = device_number(*device);
+                let name = name.as_deref().unwrap_or(OTHER);
+                attributes.push(text("warpgauge.event.type", name.to_owned()));
+                (attributes, (*count).into())
+            })
+        });
+        self.numbers(metrics::MEMORY_EVENTS, events);
+        let ran_out = memory().filter(|(_, memory)| memory.out_of_memory > 0);
+        let ran_out =
+            ran_out.map(|(device, memory)| (device_number(*device), memory.out_of_memory.into()));
+        self.numbers(metrics::OUT_OF_MEMORY, ran_out);
     }
 
     fn numbers(&mut self, metric: Metric, points: impl Iterator<Item = (Vec<KeyValue>, Number)>) {
@@ -142,6 +189,14 @@ impl Points {
             let data = Data::Histogram(Histogram { data_points, aggregation_temporality });
             self.metrics.push(described(metric, data));
         }
+    }
+}
+
+/// Telemetry knows a device by its number; a negative one is none.
+fn device_number(device: i64) -> Vec<KeyValue> {
+    match device {
+        0.. => vec![text("hw.id", device.to_string()), text("hw.type", "gpu".to_owned())],
+        _ => vec![],
     }
 }
 

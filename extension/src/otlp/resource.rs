@@ -76,9 +76,10 @@ impl Host {
     /// a log counts pids as its own namespace does, and may be read when the process is long gone.
     #[must_use]
     pub fn event_source(&self, source: &EventSource) -> Resource {
-        let EventSource { group, pid, app, session } = source;
+        let EventSource { group, pid, app, session, host } = source;
         let name = group.clone().or_else(|| app.clone());
-        let identity = format!("{}/events/{group:?}/{pid:?}/{app:?}/{session:?}", self.name);
+        let own_host = host.as_deref().unwrap_or(&self.name);
+        let identity = format!("{own_host}/events/{group:?}/{pid:?}/{app:?}/{session:?}");
         let mut attributes = vec![
             text("service.name", name.unwrap_or_else(|| "unknown_service".to_owned())),
             text("service.instance.id", instance_id(&identity)),
@@ -90,6 +91,7 @@ impl Host {
         }));
         attributes.extend(app.clone().map(|app| text(APP, app)));
         attributes.extend(session.clone().map(|session| text("session.id", session)));
+        attributes.extend(host.clone().map(|host| text("host.name", host)));
         attributes.extend(group.clone().map(|group| text(GROUP, group)));
         self.resource(attributes)
     }

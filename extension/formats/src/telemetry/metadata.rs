@@ -130,14 +130,22 @@ fn has_a_key_twice(members: &[Member<'_>]) -> bool {
     false
 }
 
-/// A right JSON value without the blanks between its parts.
+/// A right JSON value without the blanks between its parts, and with the integer 0 for -0, which the
+/// reference does not tell from it.
 pub(super) fn compact(text: &str) -> Cow<'_, str> {
     if !text.starts_with(['{', '[']) {
-        return text.into();
+        return if text == "-0" { "0".into() } else { text.into() };
     }
     let (mut quoted, mut escaped) = (false, false);
     let mut shorter = String::with_capacity(text.len());
-    for letter in text.chars() {
+    let mut letters = text.chars();
+    let mut last = ' ';
+    while let Some(letter) = letters.next() {
+        // Not of an exponent, and not where a fraction or an exponent follows.
+        let is_sign = !quoted && letter == '-' && !matches!(last, 'e' | 'E');
+        if is_sign && is_zero(letters.clone()) {
+            continue;
+        }
         if quoted || !letter.is_ascii_whitespace() {
             shorter.push(letter);
         }
@@ -147,8 +155,14 @@ pub(super) fn compact(text: &str) -> Cow<'_, str> {
             '"' => quoted = !quoted,
             _ => {}
         }
+        last = letter;
     }
     if shorter.len() == text.len() { text.into() } else { shorter.into() }
+}
+
+/// Whether the digits that follow are those of the integer 0.
+fn is_zero(mut rest: impl Iterator<Item = char>) -> bool {
+    rest.next() == Some('0') && !matches!(rest.next(), Some('.' | 'e' | 'E'))
 }
 
 #[cfg(test)]
@@ -166,6 +180,13 @@ mod tests {
             let first: Vec<_> = metadata.iter().take(2).collect();
             assert_eq!(first, [("a", "3"), ("b", "[2]")]);
         }
+    }
+
+    #[test]
+    fn the_integer_zero_has_no_sign_and_other_numbers_keep_theirs() {
+        let text = r#"{"a":-0,"b":[ -0.0, -0e1,1e-0,-5,"-0",-0 ]}"#;
+        assert_eq!(compact(text), r#"{"a":0,"b":[-0.0,-0e1,1e-0,-5,"-0",0]}"#);
+        assert_eq!((compact("-0"), compact("-0.0")), ("0".into(), "-0.0".into()));
     }
 
     proptest! {

@@ -95,7 +95,8 @@ impl Logs {
 
     /// The format of the rule, else of the log so far, else of the line.
     fn format(&self, file: &FileId, line: &[u8]) -> Option<EventFormat> {
-        let known = [EventFormat::Gpumon, EventFormat::GpuFlight].into_iter().find(|format| {
+        let formats = [EventFormat::Gpumon, EventFormat::GpuFlight, EventFormat::TelemetryV2];
+        let known = formats.into_iter().find(|format| {
             let reader = self.readers.get(&log_of(*format, &file.family));
             reader.is_some_and(|reader| reader.format == *format)
         });
@@ -103,6 +104,7 @@ impl Logs {
         of_rule.or(known).or_else(|| match Format::of(line) {
             Some(Format::Gpumon) => Some(EventFormat::Gpumon),
             Some(Format::GpuFlight | Format::GpuFlightFat) => Some(EventFormat::GpuFlight),
+            Some(Format::Telemetry) => Some(EventFormat::TelemetryV2),
             _ => None,
         })
     }

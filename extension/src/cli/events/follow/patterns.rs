@@ -17,6 +17,7 @@ pub(super) fn given(arguments: &Follow, config: &Path) -> anyhow::Result<Result<
     let format = arguments.format.map(|format| match format {
         Followed::Gpumon => EventFormat::Gpumon,
         Followed::GpuFlight => EventFormat::GpuFlight,
+        Followed::Telemetry => EventFormat::TelemetryV2,
     });
     if arguments.files.is_empty() {
         let setup = Setup::load(config)?;
