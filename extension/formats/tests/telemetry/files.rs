@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use proptest::prelude::*;
 use warpgauge_formats::telemetry::{
     Fault, Form, LoadError, Loaded, Options, Place, Sink, TelemetryEvent, load, load_all,
+    load_records,
 };
 
 /// What a file gave, a line each: `place: event` or `place: fault`.
@@ -131,6 +132,23 @@ fn what_is_wrong_with_one_record_is_said_and_the_others_stand() {
             "event 5 (line 6, byte 63): the string does not end at byte 7",
         ]
     );
+}
+
+#[test]
+fn of_records_a_line_every_line_has_its_verdict() {
+    let mut said = Said::default();
+    let file = "\u{feff}{}\n\n{\"timestamp_ns\":1}\r\n5\n{\"timestamp_ns\":2}";
+    let input = Drip(file.as_bytes(), 2);
+    let loaded = load_records(input, &Options::default(), &mut said).unwrap();
+    assert_eq!((loaded.form, loaded.events, loaded.refused), (Form::Lines, 2, 3));
+    let expected = [
+        "event 0 (line 1, byte 0): a UTF-8 byte order mark; JSON begins without one, save the file as plain UTF-8",
+        "event 1 (line 2, byte 6): a value was expected at byte 0",
+        "event 2 (line 3, byte 7): 1",
+        "event 3 (line 4, byte 27): record must be a mapping",
+        "event 4 (line 5, byte 29): 2",
+    ];
+    assert_eq!(said.0, expected);
 }
 
 #[test]

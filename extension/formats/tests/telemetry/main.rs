@@ -8,9 +8,12 @@
 )]
 
 mod canonical;
+mod drawn;
 mod files;
 mod model;
 mod records;
 mod reference_verdicts;
 mod rules;
 mod schema;
+#[cfg(feature = "parquet")]
+mod tables;
