@@ -106,10 +106,12 @@ impl<'a> Reader<'a> {
         Err(Fault { what, offset: self.at, torn })
     }
 
+    #[inline]
     fn byte(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
+    #[inline]
     fn blanks(&mut self) -> Option<u8> {
         loop {
             match self.byte() {
@@ -165,6 +167,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Goes to the next element of the container, or leaves it.
+    #[inline]
     fn next(&mut self, end: u8, expected: &'static str) -> Result<bool> {
         let fresh = std::mem::take(&mut self.fresh);
         match self.blanks() {

@@ -7,36 +7,29 @@ use crate::trace::json::{Members, float, value};
 use crate::trace::{MemoryCategory, MemoryEvent, MemoryOperation, Metadata, TraceEvent, Value};
 
 /// Puts arguments into their fields, and the rest into the metadata.
-pub(super) fn take<'a>(event: &mut TraceEvent<'a>, args: Metadata<'a>) {
-    for (key, item) in args {
-        if let Some((key, item)) = field(event, key, item) {
-            event.metadata.push((key, item));
-        }
-    }
+pub(super) fn take<'a>(event: &mut TraceEvent<'a>, mut args: Metadata<'a>) {
+    args.retain(|(key, item)| !field(event, key, item));
+    event.metadata = args;
 }
 
-/// Takes an argument where it is a field that is still free; gives it back where it is not.
-fn field<'a>(
-    event: &mut TraceEvent<'a>,
-    key: Text<'a>,
-    item: Value<'a>,
-) -> Option<(Text<'a>, Value<'a>)> {
+/// Takes an argument where it is a field that is still free.
+fn field<'a>(event: &mut TraceEvent<'a>, key: &str, item: &Value<'a>) -> bool {
     let number = item.as_i64();
-    let taken = match &*key {
+    match key {
         "device" => fill(&mut event.device, number),
         "stream" => fill(&mut event.stream, number),
         "correlation" => fill(&mut event.correlation, number),
         "External id" => fill(&mut event.linked, number),
-        "grid" => fill(&mut event.kernel.grid, extents(&item)),
-        "block" => fill(&mut event.kernel.block, extents(&item)),
+        "grid" => fill(&mut event.kernel.grid, extents(item)),
+        "block" => fill(&mut event.kernel.block, extents(item)),
         "shared memory" => fill(&mut event.kernel.shared_bytes, number),
         "registers per thread" => fill(&mut event.kernel.registers, number),
         "bytes" => fill(&mut event.transfer.bytes, number),
         "memory bandwidth (GB/s)" => match item {
-            Value::Float(bandwidth) => fill(&mut event.transfer.bandwidth, Some(bandwidth)),
+            Value::Float(bandwidth) => fill(&mut event.transfer.bandwidth, Some(*bandwidth)),
             _ => false,
         },
-        "Call stack" => match &item {
+        "Call stack" => match item {
             Value::Text(stack) if event.call_stack.is_empty() => {
                 event.call_stack = frames(stack);
                 true
@@ -44,8 +37,7 @@ fn field<'a>(
             _ => false,
         },
         _ => false,
-    };
-    (!taken).then_some((key, item))
+    }
 }
 
 fn fill<T>(slot: &mut Option<T>, value: Option<T>) -> bool {

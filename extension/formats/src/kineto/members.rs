@@ -132,6 +132,8 @@ impl<'a> Members<'a> {
             return reader.skip().map(drop);
         }
         self.once("args", !self.args.is_empty());
+        // A kernel has 14.
+        self.args.reserve(16);
         reader.enter_object()?;
         while let Some(key) = reader.next_key()? {
             let value = value(reader)?;
@@ -157,7 +159,7 @@ fn number<'a>(reader: &mut Reader<'a>) -> Result<Value<'a>, Fault> {
         return Ok(Value::Integer(value));
     }
     let number = reader.number()?;
-    let is_decimal = number.as_str().contains(['.', 'e', 'E']);
+    let is_decimal = number.as_str().bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
     if is_decimal {
         let double = number.as_f64();
         return Ok(if double.is_finite() {

@@ -1,10 +1,12 @@
 //! Processes, threads, streams, lanes and counters: each a track with a number and a descriptor.
 
-use std::collections::HashMap;
+use foldhash::fast::RandomState;
 
 use super::lanes::Lanes;
 use super::{packets, wire};
 use crate::trace::{Id, Labelled, Track};
+
+type HashMap<K, V> = std::collections::HashMap<K, V, RandomState>;
 
 /// `SIBLING_MERGE_BEHAVIOR_NONE`: tracks of one name stay apart.
 const APART: u64 = 2;

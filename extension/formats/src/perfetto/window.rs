@@ -1,124 +1,184 @@
 //! Slices that wait for their order, and the arrows that are fastened to them.
+//!
+//! ```text
+//! slices   (row, start, end, piece) ...        forty bytes each
+//! arrows   (row, time, flow, piece) ...
+//! bodies   body body body ...                  what the pieces name, one behind the other
+//! ```
+//!
+//! All of it lies in three buffers that are kept, so that the window needs the memory that it
+//! counts, and nothing for each slice.
 
-/// Bytes of slices that wait, as long as nobody wants another number.
-pub const DEFAULT_WINDOW: usize = 64 << 20;
+use std::cmp::Reverse;
+
+/// Bytes of slices that wait, as long as nobody wants another number. Writing out half of them takes
+/// as much again, so that a conversion stays within 64 MiB.
+pub const DEFAULT_WINDOW: usize = 24 << 20;
 
 /// How many slices that begin earlier are asked whether an arrow is fastened to them.
 const MOST_ASKED: usize = 64;
 
-/// A slice that waits.
+/// A place in the window's bodies.
 #[derive(Debug)]
-pub(super) struct Slice {
-    pub(super) row: usize,
-    pub(super) start: u64,
-    pub(super) end: u64,
-    /// Body of its `TrackEvent`, to which arrows are added.
-    pub(super) body: Vec<u8>,
+struct Piece {
+    at: usize,
+    length: usize,
 }
 
-/// An arrow's end that waits.
 #[derive(Debug)]
-pub(super) struct Arrow {
-    pub(super) row: usize,
-    pub(super) time: u64,
-    /// The field of `TrackEvent` that it is.
-    pub(super) field: Vec<u8>,
-    /// The rest of the body of the instant that it becomes where there is no slice at its time.
-    pub(super) name: Vec<u8>,
+struct Slice {
+    row: usize,
+    start: u64,
+    end: u64,
+    /// Body of its `TrackEvent`.
+    body: Piece,
 }
 
-/// What waits.
 #[derive(Debug)]
-pub(super) struct Window {
+struct Arrow<F> {
+    row: usize,
+    time: u64,
+    flow: F,
+    /// Body of the instant that it becomes where there is no slice at its time.
+    body: Piece,
+}
+
+/// What waits. `F` is what is written of an arrow.
+#[derive(Debug)]
+pub(super) struct Window<F> {
     slices: Vec<Slice>,
-    arrows: Vec<Arrow>,
-    bytes: usize,
+    arrows: Vec<Arrow<F>>,
+    bodies: Vec<u8>,
     limit: usize,
 }
 
-/// What has waited long enough.
-#[derive(Debug, Default)]
-pub(super) struct Released {
-    /// By row, then by start, the longest first.
-    pub(super) slices: Vec<Slice>,
-    /// Arrows at whose time no slice was found.
-    pub(super) arrows: Vec<Arrow>,
+/// What has waited long enough: slices by row, then by start, the longest first, and behind them the
+/// arrows at whose time there is none.
+#[derive(Debug)]
+pub(super) struct Due<'w, F> {
+    pub(super) row: usize,
+    pub(super) start: u64,
+    /// None of an arrow.
+    pub(super) end: Option<u64>,
+    pub(super) body: &'w [u8],
+    /// The arrows that are fastened to it, each behind the place of its slice.
+    pub(super) arrows: &'w [(usize, F)],
 }
 
-impl Window {
+impl<F: Copy> Window<F> {
     pub(super) fn new(limit: usize) -> Self {
-        Self { slices: vec![], arrows: vec![], bytes: 0, limit }
+        Self { slices: vec![], arrows: vec![], bodies: vec![], limit }
     }
 
-    pub(super) fn slice(&mut self, slice: Slice) {
-        self.bytes += size_of::<Slice>() + slice.body.len();
-        self.slices.push(slice);
+    pub(super) fn slice(&mut self, row: usize, start: u64, end: u64, body: &[u8]) {
+        let body = self.keep(body);
+        self.slices.push(Slice { row, start, end, body });
     }
 
-    pub(super) fn arrow(&mut self, arrow: Arrow) {
-        self.bytes += size_of::<Arrow>() + arrow.field.len() + arrow.name.len();
-        self.arrows.push(arrow);
+    pub(super) fn arrow(&mut self, row: usize, time: u64, flow: F, body: &[u8]) {
+        let body = self.keep(body);
+        self.arrows.push(Arrow { row, time, flow, body });
+    }
+
+    fn keep(&mut self, body: &[u8]) -> Piece {
+        let piece = Piece { at: self.bodies.len(), length: body.len() };
+        self.bodies.extend_from_slice(body);
+        piece
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.bytes > self.limit
+        let slices = self.slices.len() * size_of::<Slice>();
+        let arrows = self.arrows.len() * size_of::<Arrow<F>>();
+        slices + arrows + self.bodies.len() > self.limit
     }
 
-    /// The earlier half of what waits.
-    pub(super) fn release_half(&mut self) -> Released {
+    /// Hands on the earlier half of what waits.
+    pub(super) fn release_half(&mut self, take: impl FnMut(Due<'_, F>)) {
         let slices = self.slices.iter().map(|slice| slice.start);
         let mut times: Vec<_> = slices.chain(self.arrows.iter().map(|arrow| arrow.time)).collect();
         let middle = times.len() / 2;
-        if times.is_empty() {
-            return Released::default();
+        if !times.is_empty() {
+            let (_, median, _) = times.select_nth_unstable(middle);
+            self.release(*median, take);
         }
-        let (_, median, _) = times.select_nth_unstable(middle);
-        let horizon = *median;
-        self.release(|time| time <= horizon)
     }
 
-    /// All that waits.
-    pub(super) fn release_all(&mut self) -> Released {
-        self.release(|_| true)
+    /// Hands on all that waits.
+    pub(super) fn release_all(&mut self, take: impl FnMut(Due<'_, F>)) {
+        self.release(u64::MAX, take);
     }
 
-    fn release(&mut self, is_due: impl Fn(u64) -> bool) -> Released {
-        self.slices.sort_by_key(|slice| (slice.row, slice.start, std::cmp::Reverse(slice.end)));
-        let (due, waiting) =
-            std::mem::take(&mut self.arrows).into_iter().partition(|arrow| is_due(arrow.time));
-        self.arrows = waiting;
-        let arrows = self.fasten(due);
-        let (slices, waiting) =
-            std::mem::take(&mut self.slices).into_iter().partition(|slice| is_due(slice.start));
-        self.slices = waiting;
-        let slice_bytes = self.slices.iter().map(|slice| size_of::<Slice>() + slice.body.len());
-        let arrow_bytes = self
-            .arrows
-            .iter()
-            .map(|arrow| size_of::<Arrow>() + arrow.field.len() + arrow.name.len());
-        self.bytes = slice_bytes.chain(arrow_bytes).sum();
-        Released { slices, arrows }
+    /// Hands on what begins up to the time `horizon`.
+    fn release(&mut self, horizon: u64, mut take: impl FnMut(Due<'_, F>)) {
+        // Equal ones stay in the order in which they came.
+        self.slices.sort_unstable_by_key(|it| (it.row, it.start, Reverse(it.end), it.body.at));
+        let (fastened, alone) = self.fasten(horizon);
+        let mut rest = fastened.as_slice();
+        for (place, slice) in self.slices.iter().enumerate() {
+            let arrows = rest.split_off(..rest.iter().take_while(|(of, _)| *of == place).count());
+            if slice.start <= horizon {
+                take(Due {
+                    row: slice.row,
+                    start: slice.start,
+                    end: Some(slice.end),
+                    body: body(&self.bodies, &slice.body),
+                    arrows: arrows.unwrap_or_default(),
+                });
+            }
+        }
+        for arrow in alone {
+            take(Due {
+                row: arrow.row,
+                start: arrow.time,
+                end: None,
+                body: body(&self.bodies, &arrow.body),
+                arrows: &[(0, arrow.flow)],
+            });
+        }
+        self.slices.retain(|slice| slice.start > horizon);
+        self.close_gaps();
     }
 
-    /// Adds each arrow to the innermost slice at its time; gives back those that find none.
-    fn fasten(&mut self, arrows: Vec<Arrow>) -> Vec<Arrow> {
-        let mut alone = vec![];
-        for arrow in arrows {
+    /// Takes the arrows up to the time `horizon`: those for which there is a slice, each behind the
+    /// place of the innermost one at its time, in the slices' order; and those that find none.
+    fn fasten(&mut self, horizon: u64) -> (Vec<(usize, F)>, Vec<Arrow<F>>) {
+        let (mut fastened, mut alone) = (vec![], vec![]);
+        for arrow in self.arrows.extract_if(.., |arrow| arrow.time <= horizon) {
             let behind = self
                 .slices
                 .partition_point(|slice| (slice.row, slice.start) <= (arrow.row, arrow.time));
-            let before = self.slices.get_mut(..behind).unwrap_or_default();
-            let slice = before
-                .iter_mut()
+            let before = self.slices.get(..behind).unwrap_or_default();
+            let mut asked = before
+                .iter()
+                .enumerate()
                 .rev()
                 .take(MOST_ASKED)
-                .take_while(|slice| slice.row == arrow.row)
-                .find(|slice| slice.end >= arrow.time);
-            match slice {
-                Some(slice) => slice.body.extend_from_slice(&arrow.field),
+                .take_while(|(_, slice)| slice.row == arrow.row);
+            match asked.find(|(_, slice)| slice.end >= arrow.time) {
+                Some((place, _)) => fastened.push((place, arrow.flow)),
                 None => alone.push(arrow),
             }
         }
-        alone
+        fastened.sort_by_key(|(place, _)| *place);
+        (fastened, alone)
     }
+
+    /// Moves the bodies of what still waits together.
+    fn close_gaps(&mut self) {
+        let slices = self.slices.iter_mut().map(|slice| &mut slice.body);
+        let arrows = self.arrows.iter_mut().map(|arrow| &mut arrow.body);
+        let mut pieces: Vec<_> = slices.chain(arrows).collect();
+        pieces.sort_unstable_by_key(|piece| piece.at);
+        let mut end = 0;
+        for piece in pieces {
+            self.bodies.copy_within(piece.at..piece.at + piece.length, end);
+            piece.at = end;
+            end += piece.length;
+        }
+        self.bodies.truncate(end);
+    }
+}
+
+fn body<'w>(bodies: &'w [u8], piece: &Piece) -> &'w [u8] {
+    bodies.get(piece.at..piece.at + piece.length).unwrap_or_default()
 }

@@ -4,12 +4,32 @@ const VARINT: u64 = 0;
 const FIXED64: u64 = 1;
 const BYTES: u64 = 2;
 
-fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push((value as u8) | 0x80);
-        value >>= 7;
+#[inline]
+fn varint(out: &mut Vec<u8>, value: u64) {
+    match u8::try_from(value) {
+        Ok(byte @ ..0x80) => out.push(byte),
+        _ => long_varint(out, value),
     }
-    out.push(value as u8);
+}
+
+fn long_varint(out: &mut Vec<u8>, value: u64) {
+    let (bytes, length) = packed(value);
+    out.extend_from_slice(bytes.get(..length).unwrap_or_default());
+}
+
+/// A number in seven bits a byte, the lowest first, and how many bytes that are.
+fn packed(mut value: u64) -> ([u8; 10], usize) {
+    let (mut bytes, mut length) = ([0; 10], 0);
+    for byte in &mut bytes {
+        length += 1;
+        *byte = (value as u8) | 0x80;
+        value >>= 7;
+        if value == 0 {
+            *byte &= 0x7f;
+            break;
+        }
+    }
+    (bytes, length)
 }
 
 /// A whole number without a sign, or an enumeration's.
@@ -47,14 +67,22 @@ pub(super) fn bytes(out: &mut Vec<u8>, field: u64, value: &[u8]) {
 }
 
 /// A message that `write` writes.
+#[inline]
 pub(super) fn message(out: &mut Vec<u8>, field: u64, write: impl FnOnce(&mut Vec<u8>)) {
     varint(out, field << 3 | BYTES);
-    let start = out.len();
+    let place = out.len();
+    // The length stands before the message and is known behind it: mostly it takes one byte.
+    out.push(0);
     write(out);
-    // The length stands before the message and is known behind it.
-    let mut length = Vec::with_capacity(5);
-    varint(&mut length, (out.len() - start) as u64);
-    out.splice(start..start, length);
+    let (bytes, length) = packed((out.len() - place - 1) as u64);
+    if length > 1 {
+        let end = out.len();
+        out.resize(end + length - 1, 0);
+        out.copy_within(place + 1..end, place + length);
+    }
+    for (slot, byte) in out.iter_mut().skip(place).zip(bytes).take(length) {
+        *slot = byte;
+    }
 }
 
 #[cfg(test)]
