@@ -7,23 +7,23 @@ type Scanned<'a> = Result<(Cow<'a, str>, usize), (&'static str, usize)>;
 const UNENDED: &str = "the string does not end";
 const CONTROL: &str = "a control character has to be escaped";
 
-/// The text that `rest` begins with (its opening quote already taken), and the number of bytes up
-/// to and with its closing quote; or what is wrong, and behind how many bytes.
-#[inline]
+/// A text that is more than plain bytes up to a quote: the text that `rest` begins with (its opening
+/// quote already taken) and the number of bytes up to and with its closing quote; or what is wrong,
+/// and behind how many bytes.
+#[cold]
 pub(super) fn scan(rest: &str) -> Scanned<'_> {
-    let bytes = rest.as_bytes();
-    let at = plain(bytes);
-    match bytes.get(at) {
+    let at = plain(rest.as_bytes());
+    match rest.as_bytes().get(at) {
         Some(b'"') => Ok((Cow::Borrowed(rest.get(..at).unwrap_or_default()), at + 1)),
         Some(b'\\') => escaped(rest, at),
         Some(_) => Err((CONTROL, at)),
-        None => Err((UNENDED, bytes.len())),
+        None => Err((UNENDED, rest.len())),
     }
 }
 
 /// How many bytes stand before the first quote, backslash or control character.
 #[inline]
-fn plain(bytes: &[u8]) -> usize {
+pub(super) fn plain(bytes: &[u8]) -> usize {
     let mut rest = bytes;
     while let Some((word, behind)) = rest.split_first_chunk() {
         let found = special(u64::from_le_bytes(*word));
@@ -51,7 +51,6 @@ fn special(word: u64) -> u64 {
 }
 
 /// A text with at least one escape, the first of which stands at `at`.
-#[cold]
 fn escaped(rest: &str, mut at: usize) -> Scanned<'_> {
     let bytes = rest.as_bytes();
     let mut text = rest.get(..at).unwrap_or_default().to_owned();
