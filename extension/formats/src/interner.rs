@@ -12,6 +12,7 @@
 use std::hash::BuildHasher;
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
+use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
@@ -165,10 +166,18 @@ impl<K> Interner<K> {
     }
 
     fn at(&self, index: u32) -> &str {
+        self.bytes.get(self.range(index)).unwrap_or_default()
+    }
+
+    /// Where a text stands; nothing at the beginning where there are not so many.
+    #[inline]
+    fn range(&self, index: u32) -> Range<usize> {
         let index = index as usize;
         let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
-        let end = self.ends.get(index).copied().unwrap_or(0);
-        self.bytes.get(start.unwrap_or(0)..end).unwrap_or_default()
+        match self.ends.get(index) {
+            Some(end) => start.unwrap_or(0)..*end,
+            None => 0..0,
+        }
     }
 
     /// The lower bits of the hash.
@@ -183,10 +192,16 @@ impl<K> Interner<K> {
     }
 
     fn find(&self, hash: u32, text: &str) -> Option<u32> {
-        let slots = self.probes(hash).map_while(|place| self.table.get(place));
-        let taken = slots.map_while(|slot| slot.text.map(|index| (slot.hash, index.get() - 1)));
-        let mut same = taken.filter(|(other, _)| *other == hash).map(|(_, index)| index);
-        same.find(|index| self.at(*index) == text)
+        for place in self.probes(hash) {
+            let slot = self.table.get(place)?;
+            let index = slot.text?.get() - 1;
+            if slot.hash == hash
+                && self.bytes.as_bytes().get(self.range(index)) == Some(text.as_bytes())
+            {
+                return Some(index);
+            }
+        }
+        None
     }
 
     /// Takes the first free slot, of which there is always one.

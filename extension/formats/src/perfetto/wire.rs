@@ -33,33 +33,39 @@ fn packed(mut value: u64) -> ([u8; 10], usize) {
 }
 
 /// A whole number without a sign, or an enumeration's.
+#[inline]
 pub(super) fn unsigned(out: &mut Vec<u8>, field: u64, value: u64) {
     varint(out, field << 3 | VARINT);
     varint(out, value);
 }
 
 /// A whole number with a sign (`int32`, `int64`): two's complement in 64 bits.
+#[inline]
 pub(super) fn signed(out: &mut Vec<u8>, field: u64, value: i64) {
     unsigned(out, field, value.cast_unsigned());
 }
 
 /// Eight bytes.
+#[inline]
 pub(super) fn fixed64(out: &mut Vec<u8>, field: u64, value: u64) {
     varint(out, field << 3 | FIXED64);
     out.extend_from_slice(&value.to_le_bytes());
 }
 
 /// A double.
+#[inline]
 pub(super) fn double(out: &mut Vec<u8>, field: u64, value: f64) {
     fixed64(out, field, value.to_bits());
 }
 
 /// A text.
+#[inline]
 pub(super) fn text(out: &mut Vec<u8>, field: u64, value: &str) {
     bytes(out, field, value.as_bytes());
 }
 
 /// Bytes, or a message that has been written before.
+#[inline]
 pub(super) fn bytes(out: &mut Vec<u8>, field: u64, value: &[u8]) {
     varint(out, field << 3 | BYTES);
     varint(out, value.len() as u64);
@@ -74,13 +80,20 @@ pub(super) fn message(out: &mut Vec<u8>, field: u64, write: impl FnOnce(&mut Vec
     // The length stands before the message and is known behind it: mostly it takes one byte.
     out.push(0);
     write(out);
-    let (bytes, length) = packed((out.len() - place - 1) as u64);
-    if length > 1 {
-        let end = out.len();
-        out.resize(end + length - 1, 0);
-        out.copy_within(place + 1..end, place + length);
+    let length = out.len() - place - 1;
+    match (u8::try_from(length), out.get_mut(place)) {
+        (Ok(length @ ..0x80), Some(slot)) => *slot = length,
+        _ => lengthen(out, place, length),
     }
-    for (slot, byte) in out.iter_mut().skip(place).zip(bytes).take(length) {
+}
+
+/// Makes room for a length of several bytes before the message behind `place`.
+fn lengthen(out: &mut Vec<u8>, place: usize, length: usize) {
+    let (bytes, size) = packed(length as u64);
+    let end = out.len();
+    out.resize(end + size - 1, 0);
+    out.copy_within(place + 1..end, place + size);
+    for (slot, byte) in out.iter_mut().skip(place).zip(bytes).take(size) {
         *slot = byte;
     }
 }

@@ -164,9 +164,7 @@ impl Writer {
 
     fn flow_point(&mut self, point: &FlowPoint<'_>, out: &mut Vec<u8>) {
         let Some(time) = self.time(point.timestamp, "flow before the base time") else { return };
-        // The slice tells whether its row is a thread; where there is none the arrow's kind does.
-        let is_thread = self.tracks.is_thread(&point.track);
-        let row = self.tracks.row(&point.track, is_thread);
+        let row = self.tracks.row_of_arrow(&point.track);
         let body = &mut self.body;
         body.clear();
         self.dictionary.name(body, &point.name);
