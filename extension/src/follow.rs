@@ -23,7 +23,7 @@ mod reading;
 mod refusals;
 mod rule;
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -33,7 +33,7 @@ use warpgauge_formats::lines::Line;
 use self::assign::{Assigned, Part};
 pub use self::cursors::CursorError;
 use self::cursors::Cursors;
-use self::discover::{Found, NotOpened, Search};
+use self::discover::{FileState, Found, NotOpened, Search};
 use self::reading::{Ended, Turn};
 pub use self::rule::{Rule, RuleFault};
 use crate::skips::Skips;
@@ -189,23 +189,24 @@ impl Follower {
     }
 
     /// Finds the files and their contents. A look that fell into a rotation is taken again, so that
-    /// what is older is not read after what is newer; after a few looks, the new files of what is still
-    /// being rotated wait for the next pass.
+    /// what is older is not read after what is newer; after a few looks, what has come to files of what
+    /// is still being rotated waits for the next pass.
     fn look(&mut self, deadline: Instant, now_ns: u64) -> (Assigned, bool) {
         const MOST_LOOKS: usize = 4;
         let before = self.current.clone();
         for look in 1.. {
             let Search { found, is_partial, is_late, .. } = self.search(deadline);
-            let seen: HashSet<_> = found.iter().map(Found::inode).collect();
+            let seen = Places::of(&found);
+            let patience = self.limits.patience;
             let mut assigned =
-                assign::assign(found, is_partial, &mut self.current, now_ns, deadline);
-            self.add_those_with_more(&seen, &mut assigned, deadline);
+                assign::assign(found, is_partial, &mut self.current, now_ns, patience, deadline);
+            self.add_those_in_motion(&seen, &mut assigned, deadline);
             if assigned.blurred.is_empty() {
                 return (assigned, is_late);
             }
             if look == MOST_LOOKS {
                 let Assigned { parts, blurred, .. } = &mut assigned;
-                parts.retain(|part| part.head.is_empty() || !blurred.contains(&part.found.family));
+                parts.retain(|part| !part.has_come || !blurred.contains(&part.found.family));
                 return (assigned, true);
             }
             self.current = before.clone();
@@ -213,24 +214,19 @@ impl Follower {
         (Assigned::default(), true)
     }
 
-    /// A family with new contents is blurred as well when it has files by now that were not seen:
-    /// what was in a new file when it was found may be in them.
-    fn add_those_with_more(
-        &mut self,
-        seen: &HashSet<(u64, u64)>,
-        assigned: &mut Assigned,
-        deadline: Instant,
-    ) {
-        let new = assigned.parts.iter().filter(|part| !part.head.is_empty());
-        let families: HashSet<_> = new.map(|part| part.found.family.clone()).collect();
+    /// A family in which contents have come is blurred as well when its files are not by now what
+    /// they were when they were found: what was in one of them may be in another, or in one that was
+    /// not seen.
+    fn add_those_in_motion(&mut self, seen: &Places, assigned: &mut Assigned, deadline: Instant) {
+        let come = assigned.parts.iter().filter(|part| part.has_come);
+        let families: HashSet<_> = come.map(|part| part.found.family.clone()).collect();
         if families.is_empty() {
             return;
         }
-        for found in self.search(deadline).found {
-            if families.contains(&found.family) && !seen.contains(&found.inode()) {
-                assigned.blurred.insert(found.family);
-            }
-        }
+        let now = Places::of(&self.search(deadline).found);
+        assigned
+            .blurred
+            .extend(families.into_iter().filter(|family| !seen.are_still(&now, family)));
     }
 
     fn search(&mut self, deadline: Instant) -> Search<'_> {
@@ -278,15 +274,14 @@ impl Follower {
         summary: &mut Summary,
     ) -> ControlFlow<()> {
         let is_last = members.len() == 1;
-        let Some(Part { found, stream, head }) = members.front() else {
+        let Some(Part { found, stream, head, .. }) = members.front() else {
             return ControlFlow::Continue(());
         };
         let Some(cursor) = self.current.of.get_mut(stream) else {
             members.pop_front();
             return ControlFlow::Continue(());
         };
-        let age = Duration::from_nanos(now_ns.saturating_sub(found.state.modified_ns));
-        let is_settled = age >= self.limits.patience;
+        let is_settled = found.age(now_ns) >= self.limits.patience;
         // Nobody writes to a compressed file; and not for long to one that was rotated away.
         let is_final = found.is_packed || (!is_last && is_settled);
         let has_torn_line = !found.is_packed && found.state.size > cursor.offset;
@@ -315,11 +310,11 @@ impl Follower {
             Ok(Ended::Drained) => drop(members.pop_front()),
             Ok(Ended::Waits) | Err(NotOpened::Vanished) => members.clear(),
             Ok(Ended::Stopped) => return ControlFlow::Break(()),
+            // What is newer waits for the rest, as long as somebody may still be compressing.
+            Err(NotOpened::Unfinished) if !is_settled => members.clear(),
             Err(NotOpened::Unfinished) => {
                 members.pop_front();
-                if is_settled {
-                    self.current.refused.note("cut_short", shown);
-                }
+                self.current.refused.note("cut_short", shown);
             }
             Err(NotOpened::Refused(reason)) => {
                 members.pop_front();
@@ -351,6 +346,33 @@ impl Follower {
     /// Goes back to the last [`Follower::commit`]: what was read since comes again.
     pub fn roll_back(&mut self) {
         self.current = self.committed.clone();
+    }
+}
+
+/// Which file stood at which path, and how long it was; by family.
+struct Places(HashMap<String, BTreeMap<PathBuf, FileState>>);
+
+impl Places {
+    fn of(found: &[Found]) -> Self {
+        let mut places = HashMap::<_, BTreeMap<_, _>>::new();
+        for Found { family, path, state, .. } in found {
+            places.entry(family.clone()).or_default().insert(path.clone(), *state);
+        }
+        Self(places)
+    }
+
+    /// Whether the same files of a family stand at the same paths later, and none has become shorter.
+    fn are_still(&self, later: &Self, family: &str) -> bool {
+        let (Some(before), Some(later)) = (self.0.get(family), later.0.get(family)) else {
+            return false;
+        };
+        let is_still = |((path, before), (later_path, later)): (
+            (&PathBuf, &FileState),
+            (&PathBuf, &FileState),
+        )| {
+            path == later_path && before.inode() == later.inode() && before.size <= later.size
+        };
+        before.len() == later.len() && before.iter().zip(later).all(is_still)
     }
 }
 

@@ -113,6 +113,9 @@ impl Reading<'_, '_> {
             if !self.still_begins(content, position) {
                 return Err(NotOpened::Vanished);
             }
+            if position == 0 && !self.buffer.starts_with(self.turn.head) {
+                return Err(NotOpened::Vanished);
+            }
             if count == 0 {
                 return Ok(self.last_line(take));
             }

@@ -1,5 +1,6 @@
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use warpgauge::follow::Flow;
@@ -164,6 +165,46 @@ fn a_file_that_is_still_being_compressed_waits() {
     assert_eq!(log.read().0.len(), 0);
     // What the tests' writer left aside is no part of the log.
     assert_eq!(log.read().1.refused.total(), 0);
+}
+
+#[test]
+fn what_is_newer_waits_for_what_is_still_being_compressed() {
+    let mut log = Log::new(Rotation::Rename);
+    for number in 0..500 {
+        log.write(line(number));
+    }
+    let plain = log.path("x.log.1");
+    log.rotate();
+    log.write(line(500));
+    pack(&plain);
+    let packed = fs::read(log.path("x.log.1.gz")).unwrap();
+    // The name under which the whole stands is not seen: it is being renamed.
+    append_to(log.path("x.log.1.gz")).set_len(packed.len() as u64 * 2 / 3).unwrap();
+    let mut follower = log.follower();
+    follower.limits.patience = Duration::from_secs(3_600);
+    let (mut got, _) = read_once(&mut follower);
+    assert!(got.len() < 500, "{} lines came", got.len());
+    append_to(log.path("x.log.1.gz")).write_all(&packed[packed.len() * 2 / 3..]).unwrap();
+    got.extend(read_once(&mut follower).0);
+    let expected: Vec<_> = (0..=500).map(|number| line(number).trim_end().to_owned()).collect();
+    assert_eq!(got, expected);
+}
+
+#[test]
+fn a_new_log_that_says_what_its_neighbour_begins_with_is_no_copy() {
+    let mut log = Log::new(Rotation::Rename);
+    log.write("start\nstep\nend\n");
+    assert_eq!(log.read().0.len(), 3);
+    log.rotate();
+    log.write("start\n");
+    assert_eq!(log.read().0, ["start"]);
+    log.write("step\nend\n");
+    assert_eq!(log.read().0, ["step", "end"]);
+    let mut log = Log::new(Rotation::NumberedUp);
+    log.write("start\nend\n");
+    log.rotate();
+    log.write("start\n");
+    assert_eq!(log.read().0, ["start", "end", "start"]);
 }
 
 #[test]
