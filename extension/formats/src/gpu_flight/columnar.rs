@@ -13,8 +13,8 @@ use super::dictionary::Kind;
 use super::rows::Type;
 use super::session_lines::{self as lines, session_id};
 use crate::event::{
-    Copy, Device, Dim3, Event, Host, Kernel, KernelDetails, Phase, Profile, Sampling, Scope, Source,
-    Start, System, What,
+    Copy, Device, Dim3, Event, Host, Kernel, KernelDetails, Phase, Profile, Sampling, Scope,
+    Source, Start, System, What,
 };
 use crate::loss::Losses;
 use crate::time::Timestamp;

@@ -123,3 +123,32 @@ fn hex4(bytes: &[u8], at: usize) -> Result<u32, (&'static str, usize)> {
     }
     Ok(unit)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn plain_bytes_end_at_a_quote_a_backslash_or_a_control_character(
+            bytes in prop::collection::vec(prop_oneof![6 => b'!'..=0xff, 1 => any::<u8>()], 0..40),
+        ) {
+            let is_special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+            let expected = bytes.iter().position(is_special).unwrap_or(bytes.len());
+            prop_assert_eq!(plain(&bytes), expected);
+        }
+    }
+
+    #[test]
+    fn every_byte_is_told_from_the_others_at_every_place() {
+        for byte in 0..=u8::MAX {
+            for place in 0..9 {
+                let mut bytes = [b'a'; 9];
+                bytes[place] = byte;
+                let is_special = byte < 0x20 || matches!(byte, b'"' | b'\\');
+                assert_eq!(plain(&bytes), if is_special { place } else { 9 }, "{byte} at {place}");
+            }
+        }
+    }
+}

@@ -182,3 +182,80 @@ impl<F: Copy> Window<F> {
 fn body<'w>(bodies: &'w [u8], piece: &Piece) -> &'w [u8] {
     bodies.get(piece.at..piece.at + piece.length).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Row, start, length, bytes of the body; an arrow where there is no length.
+    fn given() -> impl Strategy<Value = Vec<(usize, u64, Option<u64>, usize)>> {
+        let one = (0..3_usize, 0..50_u64, prop::option::of(0..10_u64), 0..40_usize);
+        prop::collection::vec(one, 0..80)
+    }
+
+    /// The body of the thing at that place, which no other has.
+    fn body(place: usize, length: usize) -> Vec<u8> {
+        [&place.to_le_bytes()[..], &vec![b'x'; length]].concat()
+    }
+
+    proptest! {
+        #[test]
+        fn everything_is_handed_on_once_with_its_own_body(given in given(), limit in 0..3000_usize) {
+            let mut window = Window::new(limit);
+            let (mut slices, mut arrows) = (vec![], vec![]);
+            let mut take = |due: Due<'_, usize>| {
+                let times = due.start..=due.end.unwrap_or(due.start);
+                arrows.extend(due.arrows.iter().map(|(_, arrow)| (*arrow, due.row, times.clone())));
+                match due.end {
+                    Some(end) => slices.push((due.row, due.start, end, due.body.to_vec())),
+                    None => assert_eq!(&due.body[..8], due.arrows[0].1.to_le_bytes()),
+                }
+            };
+            for (place, (row, start, length, bytes)) in given.iter().copied().enumerate() {
+                match length {
+                    Some(length) => window.slice(row, start, start + length, &body(place, bytes)),
+                    None => window.arrow(row, start, place, &body(place, bytes)),
+                }
+                if window.is_full() {
+                    window.release_half(&mut take);
+                }
+            }
+            window.release_all(&mut take);
+            let mut expected = vec![];
+            for (place, (row, start, length, bytes)) in given.into_iter().enumerate() {
+                match length {
+                    Some(length) => expected.push((row, start, start + length, body(place, bytes))),
+                    None => {
+                        let found = arrows.iter().position(|(arrow, ..)| *arrow == place).unwrap();
+                        let (_, on, times) = arrows.swap_remove(found);
+                        prop_assert!(on == row && times.contains(&start));
+                    }
+                }
+            }
+            prop_assert_eq!(arrows, []);
+            slices.sort();
+            expected.sort();
+            prop_assert_eq!(slices, expected);
+            prop_assert!(window.bodies.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_window_needs_the_memory_that_it_counts() {
+        const LIMIT: usize = 100_000;
+        let mut window = Window::<u8>::new(LIMIT);
+        for start in 0..100_000 {
+            window.slice(0, start, start + 1, &[b'x'; 100]);
+            if window.is_full() {
+                window.release_half(|_| ());
+            }
+            let slices = window.slices.len() * size_of::<Slice>();
+            assert!(window.bodies.len() + slices <= LIMIT);
+        }
+        // A buffer that grows takes at most twice what it needs.
+        assert!(
+            window.bodies.capacity() + window.slices.capacity() * size_of::<Slice>() <= 2 * LIMIT
+        );
+    }
+}

@@ -112,10 +112,18 @@ mod tests {
     }
 
     #[test]
-    fn a_long_message_has_its_length_before_it() {
-        let mut out = vec![];
-        message(&mut out, 2, |out| text(out, 1, &"x".repeat(200)));
-        assert_eq!(out[..6], [0x12, 0xcb, 0x01, 0x0a, 0xc8, 0x01]);
-        assert_eq!(out.len(), 6 + 200);
+    fn a_message_has_its_length_before_it_however_long_it_is() {
+        for (length, written) in [
+            (0, &[0x00][..]),
+            (127, &[0x7f]),
+            (128, &[0x80, 0x01]),
+            (16_383, &[0xff, 0x7f]),
+            (16_384, &[0x80, 0x80, 0x01]),
+        ] {
+            let message_itself = vec![b'x'; length];
+            let mut out = b"before".to_vec();
+            message(&mut out, 2, |out| out.extend_from_slice(&message_itself));
+            assert_eq!(out, [&b"before\x12"[..], written, &message_itself].concat());
+        }
     }
 }
