@@ -32,6 +32,19 @@ fn packed(mut value: u64) -> ([u8; 10], usize) {
     (bytes, length)
 }
 
+/// How many bytes a number takes.
+#[inline]
+pub(super) fn size(value: u64) -> usize {
+    (64 - (value | 1).leading_zeros()).div_ceil(7) as usize
+}
+
+/// The head of a field that holds as many bytes, which must follow.
+#[inline]
+pub(super) fn head(out: &mut Vec<u8>, field: u64, length: usize) {
+    varint(out, field << 3 | BYTES);
+    varint(out, length as u64);
+}
+
 /// A whole number without a sign, or an enumeration's.
 #[inline]
 pub(super) fn unsigned(out: &mut Vec<u8>, field: u64, value: u64) {
@@ -67,8 +80,7 @@ pub(super) fn text(out: &mut Vec<u8>, field: u64, value: &str) {
 /// Bytes, or a message that has been written before.
 #[inline]
 pub(super) fn bytes(out: &mut Vec<u8>, field: u64, value: &[u8]) {
-    varint(out, field << 3 | BYTES);
-    varint(out, value.len() as u64);
+    head(out, field, value.len());
     out.extend_from_slice(value);
 }
 
@@ -109,6 +121,11 @@ mod tests {
         signed(&mut out, 16, -1);
         let minus_one = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
         assert_eq!(out, [&[0x08, 0xac, 0x02, 0x80, 0x01][..], &minus_one].concat());
+        for value in (0..64).flat_map(|bit| [(1 << bit) - 1, 1 << bit]).chain([u64::MAX]) {
+            out.clear();
+            varint(&mut out, value);
+            assert_eq!(out.len(), size(value), "{value}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct Writer {
     begun: bool,
     dictionary: Dictionary,
     tracks: Tracks,
-    window: Window<Fastened>,
+    window: Window<Arrow>,
     losses: Losses,
     /// Body of the `TrackEvent` that is being written, kept for its memory.
     body: Vec<u8>,
@@ -29,13 +29,13 @@ pub struct Writer {
 
 /// One end of an arrow, as a field of the event that it is fastened to.
 #[derive(Debug, Clone, Copy)]
-struct Fastened {
+struct Arrow {
     /// `flow_ids`, or `terminating_flow_ids`.
     field: u64,
     id: u64,
 }
 
-impl Fastened {
+impl Arrow {
     /// An arrow's number counts within its category, and Perfetto's within the trace.
     fn new(flow: Flow, category: &str) -> Self {
         // FNV-1a over the category, so that equal numbers of two categories stay apart.
@@ -122,7 +122,7 @@ impl Writer {
             for (lane, ends) in std::mem::take(&mut row.lanes).close() {
                 let track = self.tracks.lane(place, lane, out);
                 for end in ends {
-                    packets::event(out, end, Kind::End, track, &[]);
+                    packets::event(out, end, Kind::End, track, [&[]; 2]);
                 }
             }
         }
@@ -143,7 +143,7 @@ impl Writer {
         }
         Annotations { event: body, dictionary: &mut self.dictionary }.of_event(event);
         if let Some(flow) = event.flow {
-            Fastened::new(flow, flow.flow_type.category()).put(body);
+            Arrow::new(flow, flow.flow_type.category()).put(body);
         }
         define(&mut self.dictionary, out);
         let Some(duration) = event.duration else {
@@ -152,7 +152,7 @@ impl Writer {
                 EventType::RangeEnd => (Kind::End, self.tracks.ranges(row, out)),
                 _ => (Kind::Instant, self.tracks.announced(row, out)),
             };
-            packets::event(out, start, kind, track, body);
+            packets::event(out, start, kind, track, [body, &[]]);
             return;
         };
         let length = u64::try_from(duration.0).unwrap_or_else(|_| {
@@ -173,7 +173,7 @@ impl Writer {
         if !point.extra.is_empty() {
             self.losses.count("flow.extra");
         }
-        self.window.arrow(row, time, Fastened::new(point.flow, &point.category), body);
+        self.window.arrow(row, time, Arrow::new(point.flow, &point.category), body);
     }
 
     fn memory(&mut self, event: &MemoryEvent<'_>, out: &mut Vec<u8>) {
@@ -185,7 +185,7 @@ impl Writer {
         Annotations { event: body, dictionary: &mut self.dictionary }.of_memory(event);
         define(&mut self.dictionary, out);
         let track = self.tracks.announced(row, out);
-        packets::event(out, time, Kind::Instant, track, body);
+        packets::event(out, time, Kind::Instant, track, [body, &[]]);
         let device = match event.device {
             Some(device) if device >= 0 => format!("device {device}"),
             _ => "host".to_owned(),
@@ -240,7 +240,7 @@ impl Writer {
             },
         }
         let number = self.tracks.counter(&track.process, is_host, name, unit, out);
-        packets::event(out, time, Kind::Counter, number, &body);
+        packets::event(out, time, Kind::Counter, number, [&body, &[]]);
     }
 
     fn time(&mut self, time: Timestamp, loss: &'static str) -> Option<u64> {
@@ -252,31 +252,30 @@ impl Writer {
     }
 }
 
-/// Writes what the window has let go. `body` and `ended` are kept for their memory only.
+/// Writes what the window has let go. `fields` and `ended` are kept for their memory only.
 fn release(
     tracks: &mut Tracks,
-    due: Due<'_, Fastened>,
-    body: &mut Vec<u8>,
+    due: Due<'_, Arrow>,
+    fields: &mut Vec<u8>,
     ended: &mut Vec<u64>,
     out: &mut Vec<u8>,
 ) {
-    let Due { row, start, end, body: own, arrows } = due;
-    body.clear();
-    body.extend_from_slice(own);
-    arrows.iter().for_each(|(_, arrow)| arrow.put(body));
+    let Due { row, start, end, body, arrows } = due;
+    fields.clear();
+    arrows.iter().for_each(|arrow| arrow.flow.put(fields));
     let Some(end) = end else {
         // An arrow to nowhere: an instant that it can be fastened to.
         let track = tracks.announced(row, out);
-        packets::event(out, start, Kind::Instant, track, body);
+        packets::event(out, start, Kind::Instant, track, [body, fields]);
         return;
     };
     let Some(lanes) = tracks.rows.get_mut(row).map(|row| &mut row.lanes) else { return };
     let lane = lanes.place(start, end, ended);
     let track = tracks.lane(row, lane, out);
     for end in ended.drain(..) {
-        packets::event(out, end, Kind::End, track, &[]);
+        packets::event(out, end, Kind::End, track, [&[]; 2]);
     }
-    packets::event(out, start, Kind::Begin, track, body);
+    packets::event(out, start, Kind::Begin, track, [body, fields]);
 }
 
 /// Writes the numbers that texts have got, before they are used.
