@@ -162,7 +162,7 @@ fn operators(out: &mut impl Write, group: u64) -> io::Result<()> {
             )?;
         }
     }
-    let bytes = 1_048_576_i64 * if group % 2 == 0 { 1 } else { -1 };
+    let bytes = 1_048_576_i64 * if group.is_multiple_of(2) { 1 } else { -1 };
     write!(
         out,
         r#"
