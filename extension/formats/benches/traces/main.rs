@@ -9,7 +9,7 @@
 //! A trace like one of PyTorch's is generated below `target/tmp`, plain and as .gz. Each way of
 //! reading runs in a process of its own, several times, and the fastest counts. MB are those of the
 //! plain trace (10^6 bytes), `processor` is user and system time, `resident` is `VmHWM`. The output
-//! is counted and dropped.
+//! is counted and dropped, and the traces are removed at the end.
 //!
 //! Budgets: `perfetto` 200 MB/s within 64 MB and at most a third of the input, `validate` 300 MB/s.
 #![allow(
@@ -240,8 +240,8 @@ fn main() {
     println!("load {}", load.trim());
 
     let (trace, length) = generated("trace.json", bytes);
-    let itself = std::env::current_exe().unwrap();
-    for (path, suffix) in [(&trace, ""), (&packed(&trace), ", .gz")] {
+    let (itself, packed) = (std::env::current_exe().unwrap(), packed(&trace));
+    for (path, suffix) in [(&trace, ""), (&packed, ", .gz")] {
         for what in ["newlines", "validate", "kineto", "perfetto"] {
             let needed = best(times, || {
                 let mut command = Command::new(&itself);
@@ -260,5 +260,8 @@ fn main() {
     };
     if python().output().is_ok() {
         row("json.load of Python", length, best(1, python));
+    }
+    for file in [trace, packed, cut] {
+        std::fs::remove_file(file).unwrap();
     }
 }
