@@ -2,8 +2,8 @@
 
 use foldhash::fast::RandomState;
 
-use super::lanes::Lanes;
 use super::{packets, wire};
+use crate::trace::lanes::Lanes;
 use crate::trace::{Id, Labelled, Track};
 
 type HashMap<K, V> = std::collections::HashMap<K, V, RandomState>;
