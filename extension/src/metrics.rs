@@ -148,6 +148,15 @@ pub const COPIED: Metric = Metric {
     attributes: &["gpu.memory.copy.kind"],
 };
 
+/// How long they took.
+pub const COPY_DURATION: Metric = Metric {
+    name: "gpu.memory.copy.duration",
+    unit: "s",
+    kind: Kind::Histogram,
+    description: "Durations of the memory copies that event logs tell of",
+    attributes: &["gpu.memory.copy.kind"],
+};
+
 /// What the attributes of a device say (OpenTelemetry semantic conventions, "hw").
 const DEVICE: &[&str] = &["hw.id", "hw.type", "hw.name"];
 
@@ -212,6 +221,15 @@ pub const EVENTS_SKIPPED: Metric = Metric {
     kind: Kind::MonotonicSum,
     description: "Files, lines, events and unknown fields of event logs that were not taken",
     attributes: &["reason"],
+};
+
+/// What of the event logs was taken but looks odd.
+pub const EVENTS_SUSPECT: Metric = Metric {
+    name: "warpgauge.events.suspect",
+    unit: "{finding}",
+    kind: Kind::MonotonicSum,
+    description: "Findings about lines of event logs that were taken all the same, such as a duration that is not end less start",
+    attributes: &[],
 };
 
 /// Measurements that were consumed and attributed.
@@ -359,7 +377,7 @@ pub const PROCESSES: Metric = Metric {
 };
 
 /// Every metric, in the order of the documentation.
-pub const CATALOGUE: [Metric; 36] = [
+pub const CATALOGUE: [Metric; 38] = [
     INSTRUCTIONS,
     LAUNCHES,
     OCCUPANCY,
@@ -373,6 +391,7 @@ pub const CATALOGUE: [Metric; 36] = [
     SCOPE_DURATION,
     COPIES,
     COPIED,
+    COPY_DURATION,
     DEVICE_MEMORY_USAGE,
     DEVICE_MEMORY_LIMIT,
     DEVICE_UTILIZATION,
@@ -380,6 +399,7 @@ pub const CATALOGUE: [Metric; 36] = [
     DEVICE_POWER,
     EVENT_LINES,
     EVENTS_SKIPPED,
+    EVENTS_SUSPECT,
     MEASUREMENTS_READ,
     MEASUREMENTS_REFUSED,
     MEASUREMENTS_UNATTRIBUTED,

@@ -1,7 +1,8 @@
-//! `warpgauge events`: event logs, checked, converted and summed up.
+//! `warpgauge events`: event logs, checked, converted, summed up and followed.
 
 mod convert;
 mod filters;
+mod follow;
 mod progress;
 mod stat;
 mod trace_stat;
@@ -9,9 +10,11 @@ mod units;
 mod validate;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
+
+use regex::Regex;
 
 use self::filters::Filters;
 use super::screen::Screen;
@@ -60,6 +63,24 @@ Examples:
   warpgauge events stat rank*.json.gz
   warpgauge events stat --json gpumon.log | jq '.kernels[0]'")]
     Stat(Stat),
+    /// What logs say, as they say it, through every rotation
+    #[command(after_help = "\
+Examples:
+  warpgauge events follow gpumon_trainer_1234.log
+  warpgauge events follow --type kernel --name gemm '/var/log/gpu/*.log'
+  warpgauge events follow --json --for 60 train.*.log | jq 'select(.duration_ns > 1000000)'
+  warpgauge events follow --from-start train.log | less
+
+Without FILE, the logs of [[events]] in the configuration. A file is followed with what rotation makes
+of it (train.log.1, train.log.2.gz, train.3.log), from now on. Quote a pattern, so that files that come
+later are found; a file that is not there yet is waited for. Of GPU Flight logs, what stands there is
+looked through for the names that later lines use. With --json there is one event in each line, in the
+words of the common model; findings, and files that are not read, go to standard error.
+
+Nothing is written to the disk: what a pass has read and has still to read is its own business.
+
+Exit codes: 0 interrupted, the pipe was closed or the time is over   2 wrong usage   78 configuration error")]
+    Follow(Follow),
 }
 
 /// Arguments of `events validate`.
@@ -155,8 +176,48 @@ pub struct Stat {
     files: Vec<PathBuf>,
 }
 
+/// The formats whose lines can be followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Followed {
+    /// gpumon's lines, one event each
+    Gpumon,
+    /// GPU Flight's batches, and its older lines
+    #[value(alias = "gpu-flight-fat")]
+    GpuFlight,
+}
+
+/// Arguments of `events follow`.
+#[derive(Debug, Args)]
+pub struct Follow {
+    /// Format of the logs [default: told by the content, or by the configuration]
+    #[arg(long, value_enum)]
+    format: Option<Followed>,
+    /// Show what stands there already, too, the oldest first
+    #[arg(long)]
+    from_start: bool,
+    /// Only events of these types, as --json names them, or all of `scope` or `sampling`
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',',
+        value_parser = clap::builder::PossibleValuesParser::new(follow::TYPES))]
+    types: Vec<String>,
+    /// Only events whose kernel, scope, copy or sampling has such a name
+    #[arg(long, value_name = "REGEX")]
+    name: Option<Regex>,
+    /// Stop after so many seconds
+    #[arg(long = "for", visible_alias = "duration", value_name = "SECONDS", value_parser = positive)]
+    seconds: Option<f64>,
+    /// Files or patterns
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0);
+    seconds.ok_or_else(|| "not a number of seconds from 0".to_owned())
+}
+
 pub(super) fn events(
     command: &Command,
+    config: &Path,
     screen: &Screen,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
@@ -164,6 +225,7 @@ pub(super) fn events(
         Command::Validate(arguments) => validate::validate(arguments, screen, out),
         Command::Convert(arguments) => convert::convert(arguments, screen, out),
         Command::Stat(arguments) => stat::stat(arguments, screen, out),
+        Command::Follow(arguments) => follow::follow(arguments, config, screen, out),
     }
 }
 
