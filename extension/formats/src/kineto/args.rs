@@ -10,42 +10,35 @@ use crate::trace::{MemoryCategory, MemoryEvent, MemoryOperation, Metadata, Trace
 /// Puts arguments into their fields, and the rest into the metadata.
 pub(super) fn take<'a>(event: &mut TraceEvent<'a>, mut args: Metadata<'a>) {
     unsaid::take(event, &mut args);
-    for (key, item) in args {
-        if let Some((key, item)) = field(event, key, item) {
-            event.metadata.push((key, item));
-        }
-    }
+    args.retain(|(key, item)| !field(event, key, item));
+    event.metadata.append(&mut args);
 }
 
-/// Takes an argument where it is a field that is still free; gives it back where it is not.
-fn field<'a>(
-    event: &mut TraceEvent<'a>,
-    key: Text<'a>,
-    item: Value<'a>,
-) -> Option<(Text<'a>, Value<'a>)> {
+/// Takes an argument where it is a field that is still free.
+fn field<'a>(event: &mut TraceEvent<'a>, key: &str, item: &Value<'a>) -> bool {
     let number = item.as_i64();
-    let taken = match &*key {
+    match key {
         "device" => fill(&mut event.device, number),
         "stream" => fill(&mut event.stream, number),
         "correlation" => fill(&mut event.correlation, number),
         "External id" => fill(&mut event.linked, number),
-        "grid" => fill(&mut event.kernel.grid, extents(&item)),
-        "block" => fill(&mut event.kernel.block, extents(&item)),
+        "grid" => fill(&mut event.kernel.grid, extents(item)),
+        "block" => fill(&mut event.kernel.block, extents(item)),
         "shared memory" => fill(&mut event.kernel.shared_bytes, number),
         "registers per thread" => fill(&mut event.kernel.registers, number),
         "bytes" => fill(&mut event.transfer.bytes, number),
         "memory bandwidth (GB/s)" => match item {
-            Value::Float(bandwidth) => fill(&mut event.transfer.bandwidth, Some(bandwidth)),
+            Value::Float(bandwidth) => fill(&mut event.transfer.bandwidth, Some(*bandwidth)),
             _ => false,
         },
-        "Call stack" => match &item {
+        "Call stack" => match item {
             Value::Text(stack) if event.call_stack.is_empty() => {
                 event.call_stack = frames(stack);
                 true
             }
             _ => false,
         },
-        "call_stack" => match &item {
+        "call_stack" => match item {
             Value::List(items) if event.call_stack.is_empty() => {
                 event.call_stack = items.iter().filter_map(frame).collect();
                 event.call_stack.len() == items.len() && !items.is_empty()
@@ -53,8 +46,7 @@ fn field<'a>(
             _ => false,
         },
         _ => false,
-    };
-    (!taken).then_some((key, item))
+    }
 }
 
 fn fill<T>(slot: &mut Option<T>, value: Option<T>) -> bool {
