@@ -33,7 +33,7 @@ use warpgauge_formats::lines::Line;
 use self::assign::{Assigned, Part};
 pub use self::cursors::CursorError;
 use self::cursors::Cursors;
-use self::discover::{FileState, Found, NotOpened, Search};
+use self::discover::{Found, NotOpened, Search};
 use self::reading::{Ended, Turn};
 pub use self::rule::{Rule, RuleFault};
 use crate::skips::Skips;
@@ -196,11 +196,11 @@ impl Follower {
         let before = self.current.clone();
         for look in 1.. {
             let Search { found, is_partial, is_late, .. } = self.search(deadline);
-            let seen = Places::of(&found);
+            let seen = found.clone();
             let patience = self.limits.patience;
             let mut assigned =
                 assign::assign(found, is_partial, &mut self.current, now_ns, patience, deadline);
-            self.add_those_in_motion(&seen, &mut assigned, deadline);
+            self.add_those_in_motion(&Places::of(&seen), &mut assigned, deadline);
             if assigned.blurred.is_empty() {
                 return (assigned, is_late);
             }
@@ -217,13 +217,19 @@ impl Follower {
     /// A family in which contents have come is blurred as well when its files are not by now what
     /// they were when they were found: what was in one of them may be in another, or in one that was
     /// not seen.
-    fn add_those_in_motion(&mut self, seen: &Places, assigned: &mut Assigned, deadline: Instant) {
+    fn add_those_in_motion(
+        &mut self,
+        seen: &Places<'_>,
+        assigned: &mut Assigned,
+        deadline: Instant,
+    ) {
         let come = assigned.parts.iter().filter(|part| part.has_come);
         let families: HashSet<_> = come.map(|part| part.found.family.clone()).collect();
         if families.is_empty() {
             return;
         }
-        let now = Places::of(&self.search(deadline).found);
+        let found = self.search(deadline).found;
+        let now = Places::of(&found);
         assigned
             .blurred
             .extend(families.into_iter().filter(|family| !seen.are_still(&now, family)));
@@ -296,7 +302,7 @@ impl Follower {
         let (path, family) = (found.path.clone(), found.family.clone());
         let file = FileId { rule: found.rule, stream: *stream, path, family };
         let (bytes, deadline) = (budget.left.min(budget.slice), budget.deadline);
-        let turn = Turn { file: &file, found, head, budget: bytes, deadline, is_final };
+        let turn = Turn { file: &file, found, head, budget: bytes, deadline, now_ns, is_final };
         let before = (cursor.offset, cursor.lines);
         let ended = reading::read(&turn, cursor, take);
         let bytes = cursor.offset - before.0;
@@ -350,29 +356,32 @@ impl Follower {
 }
 
 /// Which file stood at which path, and how long it was; by family.
-struct Places(HashMap<String, BTreeMap<PathBuf, FileState>>);
+struct Places<'f>(HashMap<&'f str, BTreeMap<&'f Path, &'f Found>>);
 
-impl Places {
-    fn of(found: &[Found]) -> Self {
+impl<'f> Places<'f> {
+    fn of(found: &'f [Found]) -> Self {
         let mut places = HashMap::<_, BTreeMap<_, _>>::new();
-        for Found { family, path, state, .. } in found {
-            places.entry(family.clone()).or_default().insert(path.clone(), *state);
+        for found in found {
+            let family = places.entry(found.family.as_str()).or_default();
+            family.insert(found.path.as_path(), found);
         }
         Self(places)
     }
 
-    /// Whether the same files of a family stand at the same paths later, and none has become shorter.
-    fn are_still(&self, later: &Self, family: &str) -> bool {
+    /// Whether the same files of a family stand at the same paths later, none has become shorter, and
+    /// no copy has been begun.
+    fn are_still(&self, later: &Places<'_>, family: &str) -> bool {
         let (Some(before), Some(later)) = (self.0.get(family), later.0.get(family)) else {
             return false;
         };
-        let is_still = |((path, before), (later_path, later)): (
-            (&PathBuf, &FileState),
-            (&PathBuf, &FileState),
-        )| {
-            path == later_path && before.inode() == later.inode() && before.size <= later.size
+        let is_still = |(before, later): (&&Found, &&Found)| {
+            let has_begun = before.turn != names::Turn::Current && before.state.size == 0;
+            before.path == later.path
+                && before.state.inode() == later.state.inode()
+                && before.state.size <= later.state.size
+                && (!has_begun || later.state.size == 0)
         };
-        before.len() == later.len() && before.iter().zip(later).all(is_still)
+        before.len() == later.len() && before.values().zip(later.values()).all(is_still)
     }
 }
 

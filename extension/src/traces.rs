@@ -20,6 +20,7 @@ mod ranks;
 pub mod read;
 mod source;
 pub mod split;
+pub mod statistics;
 mod survey;
 mod target;
 

@@ -4,6 +4,7 @@ mod convert;
 mod filters;
 mod progress;
 mod stat;
+mod trace_stat;
 mod units;
 mod validate;
 
@@ -70,11 +71,12 @@ several ranks on one clock, and keeps their processes and ids apart. --split wri
 
 Exit codes: 0 converted   1 something would be lost, nothing was written   2 wrong usage   75 try again later")]
     Convert(Convert),
-    /// What a log holds: kernels, scopes, copies, memory
+    /// What a log or a trace holds: kernels, scopes, copies, memory, busy and idle time
     #[command(after_help = "\
 Examples:
   warpgauge events stat train.*.log.gz
   warpgauge events stat --top 3 tables
+  warpgauge events stat rank*.json.gz
   warpgauge events stat --json gpumon.log | jq '.kernels[0]'")]
     Stat(Stat),
 }
@@ -161,9 +163,12 @@ pub struct Stat {
     /// Format of the logs [default: told by the content]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Kernels to show, and scopes within each scope
+    /// Kernels to show, scopes within each scope, streams and counters
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
+    /// Traces: mend quotes within texts that were written as `/"`
+    #[arg(long)]
+    repair: bool,
     /// Logs, or folders of tables; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,

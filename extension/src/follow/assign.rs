@@ -8,7 +8,7 @@
 //! | an inode that was used again | the bytes differ: a new content |
 //! | a copy of a file that still stands | it is a beginning of that file: left alone |
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::time::{Duration, Instant};
@@ -81,6 +81,7 @@ pub(super) fn assign(
     rest.sort_by_key(|file| (file.is_packed, Reverse(file.state.size), file.turn != Turn::Current));
     let mut new = Vec::<(Found, Vec<u8>)>::new();
     let mut unfinished = Vec::new();
+    let mut vanished = BTreeSet::new();
     let mut whole = Originals::default();
     parts.iter().for_each(|part| whole.add(&part.found));
     for mut file in rest {
@@ -102,17 +103,18 @@ pub(super) fn assign(
             }
             Ok(Appeared::Copy) => {}
             Ok(Appeared::Unfinished) => unfinished.push(file),
+            Err(NotOpened::Vanished) => drop(vanished.insert(file.family)),
             Err(why) => note(cursors, &file, why),
         }
     }
     let families: BTreeSet<_> = new.iter().map(|(file, _)| file.family.clone()).collect();
     let mut blurred: BTreeSet<_> = families
         .into_iter()
-        .filter(|family| is_without_its_last(family, &taken, cursors))
+        .filter(|family| vanished.contains(family) || is_without_its_last(family, &taken, cursors))
         .collect();
     unfinished.retain(|file| file.age(now_ns) < patience && !whole.stands_beside(file));
     blurred.extend(unfinished.into_iter().map(|file| file.family));
-    sort_by_age(&mut new);
+    sort_by_age(&mut new, &parts);
     for (file, head) in new {
         let cursor = Cursor::new(file.path.clone(), file.family.clone(), file.state);
         let stream = cursors.add(cursor);
@@ -325,25 +327,49 @@ pub(super) fn unreadable(fault: &io::Error) -> NotOpened {
 /// The oldest first. The time of the last change tells, for no way of numbering is everybody's; but
 /// who compresses may change it, so that the file without a number comes last where numbers stand
 /// behind the name: there it is the one that is being written.
-fn sort_by_age(files: &mut [(Found, Vec<u8>)]) {
-    let families_with = |is_meant: fn(Turn) -> bool| -> BTreeSet<String> {
-        let meant = files.iter().filter(|(file, _)| is_meant(file.turn));
-        meant.map(|(file, _)| file.family.clone()).collect()
-    };
-    let current = families_with(|turn| turn == Turn::Current);
-    let inside = families_with(|turn| matches!(turn, Turn::Inside(_)));
+fn sort_by_age(files: &mut [(Found, Vec<u8>)], known: &[Part]) {
+    let all = || files.iter().map(|(file, _)| file).chain(known.iter().map(|part| &part.found));
+    let inside: BTreeSet<_> =
+        all().filter_map(|file| numbered_inside(file).map(|_| file.family.clone())).collect();
+    let falling: BTreeSet<_> = inside
+        .iter()
+        .filter(|family| numbers_fall(all().filter(|file| file.family == **family)))
+        .cloned()
+        .collect();
     let age = |file: &Found| match file.turn {
         Turn::Current => i128::MAX,
         // A date rises, a number behind the name falls with time.
         Turn::Behind(date) if date >= 10_000_000 => i128::from(date),
         Turn::Behind(number) => -i128::from(number),
-        Turn::Inside(number) if current.contains(&file.family) => -i128::from(number),
+        Turn::Inside(number) if falling.contains(&file.family) => -i128::from(number),
         Turn::Inside(number) => i128::from(number),
     };
     let is_written = |file: &Found| {
         file.turn == Turn::Current && !file.is_packed && !inside.contains(&file.family)
     };
     files.sort_by_key(|(file, _)| (is_written(file), file.state.modified_ns, age(file)));
+}
+
+fn numbered_inside(file: &Found) -> Option<u64> {
+    match file.turn {
+        Turn::Inside(number) => Some(number),
+        Turn::Current | Turn::Behind(_) => None,
+    }
+}
+
+/// Whether the older files of a family have the higher numbers inside their names: the times of the
+/// lowest and the highest tell, or else that there is a file without a number, which may be missing
+/// while it is being rotated.
+fn numbers_fall<'f>(family: impl Iterator<Item = &'f Found> + Clone) -> bool {
+    let time_of = |file: Option<(u64, &'f Found)>| file.map(|(_, file)| file.state.modified_ns);
+    let numbered = family.clone().filter_map(|file| Some((numbered_inside(file)?, file)));
+    let lowest = time_of(numbered.clone().min_by_key(|(number, _)| *number));
+    let highest = time_of(numbered.max_by_key(|(number, _)| *number));
+    match lowest.cmp(&highest) {
+        Ordering::Less => false,
+        Ordering::Greater => true,
+        Ordering::Equal => family.into_iter().any(|file| file.turn == Turn::Current),
+    }
 }
 
 #[cfg(test)]

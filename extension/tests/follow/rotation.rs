@@ -1,11 +1,12 @@
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::thread;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use warpgauge::follow::Flow;
 
-use crate::log::{Log, Rotation, append_to, pack, read_once};
+use crate::log::{Log, Rotation, append_to, pack, read, read_once};
 
 /// What happens to a log.
 #[derive(Debug, Clone, Copy)]
@@ -103,6 +104,38 @@ fn lines_come_in_the_order_in_which_they_were_written() {
         got.extend(log.read().0);
         let expected: Vec<_> = (0..270).map(|number| line(number).trim_end().to_owned()).collect();
         assert_eq!(got, expected, "{rotation:?}");
+    }
+}
+
+#[test]
+fn lines_come_in_their_order_though_the_log_is_rotated_while_passes_look_at_it() {
+    const LINES: usize = 1_500;
+    for rotation in Rotation::ALL {
+        let mut log = Log::new(rotation);
+        let (writer, folder) = log.apart();
+        let got = thread::scope(|scope| {
+            let writing = scope.spawn(move || {
+                for number in 0..LINES {
+                    writer.write(line(number));
+                    match number % 50 {
+                        // Rotations follow one another closely, as on a machine that is busy.
+                        7 | 9 | 30 => writer.rotate(),
+                        20 => thread::sleep(Duration::from_millis(3)),
+                        _ => {}
+                    }
+                }
+            });
+            let mut got = vec![];
+            while !writing.is_finished() {
+                got.extend(read(folder).0);
+            }
+            got
+        });
+        let got = [got, log.read().0, log.read().0].concat();
+        for (number, got) in got.iter().enumerate() {
+            assert_eq!(got, line(number).trim_end(), "{rotation:?}");
+        }
+        assert_eq!(got.len(), LINES, "{rotation:?}");
     }
 }
 
