@@ -20,7 +20,7 @@ use warpgauge_formats::finding::{Finding, Severity, Sink};
 use warpgauge_formats::lines::Line;
 
 use self::memory::{LogMemory, Memory};
-use self::reader::{Reader, log_of, telemetry_options, telemetry_record};
+use self::reader::{Reader, log_of, telemetry_record};
 use crate::config::events::EventFormat;
 use crate::event_metrics::{EventMetrics, Refusal};
 use crate::skips::Skips;
@@ -153,7 +153,7 @@ impl EventLogs {
         if line.bytes.trim_ascii().is_empty() {
             return;
         }
-        match telemetry_record(line.bytes, &telemetry_options()) {
+        match telemetry_record(line.bytes) {
             Ok(record) => {
                 if let Err(refusal) = self.metrics.add_telemetry(place.group, &record) {
                     self.skipped.note(refusal.reason(), shown);

@@ -1,5 +1,7 @@
 //! The reader of one log, whatever its format.
 
+use std::sync::LazyLock;
+
 use warpgauge_formats::finding::{Finding, Sink};
 use warpgauge_formats::gpu_flight::Batches;
 use warpgauge_formats::loss::Losses;
@@ -16,7 +18,7 @@ pub enum Reader {
     /// GPU Flight's, of both forms.
     GpuFlight(gpu_flight::Reader),
     /// Telemetry, a record a line. It hands on what an event has a place for, the device's memory.
-    Telemetry(Options),
+    Telemetry,
 }
 
 impl Reader {
@@ -26,7 +28,7 @@ impl Reader {
         match format {
             EventFormat::Gpumon => Self::Gpumon(gpumon::Reader::new(gpumon::Mode::Tolerant)),
             EventFormat::GpuFlight => Self::GpuFlight(gpu_flight::Reader::new()),
-            EventFormat::TelemetryV2 => Self::Telemetry(telemetry_options()),
+            EventFormat::TelemetryV2 => Self::Telemetry,
         }
     }
 
@@ -35,8 +37,8 @@ impl Reader {
         match self {
             Self::Gpumon(reader) => reader.line(number, bytes, sink),
             Self::GpuFlight(reader) => reader.line(number, bytes, sink),
-            Self::Telemetry(_) if bytes.trim_ascii().is_empty() => {}
-            Self::Telemetry(options) => match telemetry_record(bytes, options) {
+            Self::Telemetry if bytes.trim_ascii().is_empty() => {}
+            Self::Telemetry => match telemetry_record(bytes) {
                 Ok(record) => {
                     // All that it cannot hold is in the record.
                     let sample = scope_sample(&record, &mut Losses::default());
@@ -59,7 +61,7 @@ impl Reader {
     /// The batches that were read, in formats that have them.
     pub fn batches(&self) -> impl Iterator<Item = Batches<'_>> {
         let reader = match self {
-            Self::Gpumon(_) | Self::Telemetry(_) => None,
+            Self::Gpumon(_) | Self::Telemetry => None,
             Self::GpuFlight(reader) => Some(reader),
         };
         reader.into_iter().flat_map(gpu_flight::Reader::batches)
@@ -74,18 +76,14 @@ impl Reader {
 }
 
 /// How the records of files that grow are read: legacy ones, and those of later producers, too.
-pub(super) fn telemetry_options() -> Options {
-    Options { accept_distributed: true, ..Options::default() }
-}
+static TELEMETRY: LazyLock<Options> =
+    LazyLock::new(|| Options { accept_distributed: true, ..Options::default() });
 
-/// The record that a line is.
-pub(super) fn telemetry_record<'l>(
-    line: &'l [u8],
-    options: &Options,
-) -> Result<TelemetryEvent<'l>, Fault> {
+/// The telemetry record that a line is.
+pub(super) fn telemetry_record(line: &[u8]) -> Result<TelemetryEvent<'_>, Fault> {
     let text = std::str::from_utf8(line)
         .map_err(|fault| Fault::NotUtf8 { valid_up_to: fault.valid_up_to() })?;
-    TelemetryEvent::from_json(text, options)
+    TelemetryEvent::from_json(text, &TELEMETRY)
 }
 
 /// Which files one reader reads: a gpumon file with what rotation made of it, all channels of a GPU

@@ -112,11 +112,8 @@ fn of_object(reader: &mut Reader<'_>, is_array: bool) -> Option<Format> {
         match is_array {
             true if key == "ph" => return Some(Format::Chrome),
             _ if key == KEY_OF_TELEMETRY => return Some(Format::Telemetry),
-            false if key == "events" && reader.peek().ok()? == Kind::Array => {
-                reader.enter_array().ok()?;
-                let of_first = |reader: &mut Reader<'_>| of_object(reader, true);
-                let found = reader.next_item().ok()?.then(|| of_first(reader)).flatten();
-                return found.filter(|found| *found == Format::Telemetry);
+            false if key == "events" && begins_with_telemetry(reader.clone()) => {
+                return Some(Format::Telemetry);
             }
             false if KEYS_OF_TRACES.contains(&key.as_ref()) => return Some(Format::Kineto),
             _ => {}
@@ -124,6 +121,12 @@ fn of_object(reader: &mut Reader<'_>, is_array: bool) -> Option<Format> {
         reader.skip().ok()?;
     }
     None
+}
+
+/// Whether a list follows whose first item is a record of telemetry.
+fn begins_with_telemetry(mut reader: Reader<'_>) -> bool {
+    let is_list = reader.enter_array().is_ok() && reader.next_item() == Ok(true);
+    is_list && of_object(&mut reader, true) == Some(Format::Telemetry)
 }
 
 /// What of a line tells its format.
@@ -205,6 +208,8 @@ mod tests {
             assert_eq!(of(telemetry), Some(Format::Telemetry), "{telemetry}");
         }
         assert_eq!(of("{\"events\": [{\"ph\":\"X\"}]}"), None);
+        let trace = "{\"events\": [{\"a\":1}], \"traceEvents\":[";
+        assert_eq!(of(trace), Some(Format::Kineto));
         assert_eq!(Format::of(&[0x0a, 0x05, 0x50, 0x80, 0xff, 0x90, 0x01]), Some(Format::Perfetto));
     }
 }
