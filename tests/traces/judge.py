@@ -1,97 +1,163 @@
-"""Converts Kineto traces to Perfetto's form and lets Perfetto's own trace processor say what is in them.
+"""Converts traces and lets software that is not ours say what is in them.
 
-usage: judge.py CONVERTER WEB_DIST TRACE...
+usage: judge.py CONVERTER ENGINE SESSION
 
-CONVERTER reads Kineto's JSON and writes Perfetto packets (the example kineto_to_perfetto). What it
-should hold is counted here from the JSON by Python's reader, with times as exact decimals.
+CONVERTER is the example convert_trace, ENGINE the folder of Perfetto's trace processor, SESSION that of
+a session in GPU Flight's forms (tests/fixtures/gpuflight/generate_session.py).
 """
 
-import collections
 import decimal
-import gzip
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-QUERY = pathlib.Path(__file__).with_name("trace_query.cjs")
-SEPARATOR = "\x1f"
+from breakdowns import ANALYSES, breakdowns
+from expectations import OfKineto, OfSession, load
+from trace_processor import Trace
+
+FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "kineto"
+CHANNELS = ("device", "scope", "system")
+FORMS = ("kineto", "chrome", "perfetto")
 
 
-def nanoseconds(microseconds):
-    return int(decimal.Decimal(microseconds) * 1000)
+class Judge:
+    def __init__(self, converter, engine, folder):
+        self.converter, self.engine, self.folder = converter, engine, pathlib.Path(folder)
+        self.is_good = True
+
+    def convert(self, raw, source, form):
+        """The path of the trace in that form."""
+        path = self.folder / f"{form}.json"
+        with path.open("wb") as output:
+            command = [self.converter, source, form]
+            subprocess.run(command, input=raw, stdout=output, stderr=subprocess.DEVNULL, check=True)
+        return path
+
+    def say(self, what, faults):
+        print(f"{'BAD' if faults else 'ok '} {what}", flush=True)
+        for fault in faults[:5]:
+            print(f"    {fault}")
+        self.is_good &= not faults
+
+    def same(self, what, found, expected):
+        self.say(what, [] if found == expected else [f"found {found}", f"expected {expected}"])
+
+    def shown(self, what, trace, expected, only_expected=False):
+        """Whether the trace processor shows what it should, without a fault."""
+        faults = list(trace.faults)
+        for kind in ("slices", "flows"):
+            found, wanted = getattr(trace, kind), getattr(expected, kind)
+            faults += [f"{kind} missing: {item}" for item in wanted - found]
+            if not only_expected:
+                faults += [f"{kind} surplus: {item}" for item in found - wanted]
+        count = f"{expected.slices.total()} slices, {expected.flows.total()} flows"
+        self.say(f"{what}: Perfetto shows {count}", faults)
+
+    def kineto_trace(self, path):
+        raw, document = load(path)
+        original = self.folder / "original.json"
+        original.write_bytes(raw)
+        name, expected = path.name.split(".")[0], OfKineto(document)
+        analysed = breakdowns(original)
+        for form in FORMS:
+            converted = self.convert(raw, "kineto", form)
+            self.shown(f"{name} as {form}", Trace(self.engine, converted), expected)
+            if form != "perfetto":
+                seen = f"HTA sees {analysed['kernels'][0]} slices on streams"
+                self.same(f"{name} as {form}: {seen}", breakdowns(converted), analysed)
+            if form == "kineto":
+                again = json.loads(converted.read_bytes(), parse_float=decimal.Decimal)
+                self.same(f"{name} as kineto: equal", plain(again), plain(document))
+
+    def odd_trace(self):
+        """What profilers write seldom. Kineto's form has no lanes, so viewers drop slices of it."""
+        raw = json.dumps(odd_trace()).encode()
+        expected = OfKineto(json.loads(raw, parse_float=decimal.Decimal))
+        for form in ("chrome", "perfetto"):
+            converted = self.convert(raw, "kineto", form)
+            self.shown(f"odd trace as {form}", Trace(self.engine, converted), expected)
+
+    def session(self, folder):
+        expected = OfSession(folder / "fat")
+        told = {}
+        for source in ("fat", "columnar_alldetail"):
+            logs = [folder / source / f"train.{channel}.log" for channel in CHANNELS]
+            raw = b"".join(log.read_bytes() for log in logs)
+            for form in FORMS:
+                what = f"session ({source}) as {form}"
+                converted = self.convert(raw, "gpu-flight", form)
+                trace = Trace(self.engine, converted)
+                self.session_shown(what, trace, expected, calls=source == "fat", form=form)
+                if form != "perfetto":
+                    found = breakdowns(converted)
+                    count, length = expected.on_streams()
+                    seen = f"{what}: HTA sees {count} kernels and copies of {length} ns"
+                    self.same(seen, found["kernels"], (count, length))
+                    # Batches do not tell the calls, without which there are no reasons to be idle.
+                    of_work = [found[name] for name in ("kernels", "get_temporal_breakdown")]
+                    first = told.setdefault("work", of_work)
+                    self.same(f"{what}: its breakdowns are those of the others", of_work, first)
+                    if source == "fat":
+                        broken = [name for name in ANALYSES if str(found[name]).endswith("Error")]
+                        self.say(f"{what}: HTA computes all breakdowns", broken)
+
+    def session_shown(self, what, trace, expected, calls, form):
+        """Batches do not tell when calls were made: then only the work is compared."""
+        if calls:
+            self.shown(what, trace, expected, only_expected=True)
+        else:
+            missing = [f"missing: {item}" for item in expected.kernels - trace.slices]
+            seen = f"{what}: Perfetto shows {expected.kernels.total()} kernels"
+            self.say(seen, trace.faults + missing)
+        unit = "mW" if form == "perfetto" else ""
+        power = {(time, value) for time, name, of, value in trace.counters
+                 if "power" in name and of == unit}
+        missing = [item for item in expected.power if item not in power]
+        self.say(f"{what}: {len(expected.power)} values of power", missing)
 
 
-def events_of(path):
-    raw = gzip.open(path).read() if path.suffix == ".gz" else path.read_bytes()
-    return raw, json.loads(raw, parse_float=str, parse_int=str)["traceEvents"]
+def odd_trace():
+    """Slices that overlap partly, begin together or take no time; odd names and ids; the base time
+    behind the events; arrows that lead across lanes and from nowhere."""
+
+    def event(phase, name, pid, tid, time, **more):
+        return {"ph": phase, "cat": "cpu_op", "name": name, "pid": pid, "tid": tid, "ts": time, **more}
+
+    def slices(pid, tid, spans):
+        for place, (start, length) in enumerate(spans):
+            yield event("X", f"{pid} {tid} {place}", pid, tid, start / 1000, dur=length / 1000)
+
+    def arrow(phase, number, pid, tid, time):
+        return event(phase, "ac2g", pid, tid, time, id=number, cat="ac2g", bp="e")
+
+    spans = [(0, 1000), (500, 1000), (500, 100), (500, 1000), (900, 900), (2000, 0), (2000, 5), (1, 1)]
+    names = ["\"quoted\" \\ back", "äöü \U0001f600", "x" * 1000]
+    events = [*slices(7, 8, spans), *slices("Spans", "a row", spans), *slices(0, 3, reversed(spans))]
+    events += [event("X", name, 1, 2, place, dur=0.25) for place, name in enumerate(names)]
+    events += [arrow("s", 1, 7, 8, 0.5), arrow("f", 1, 0, 3, 0.9)]
+    return {"schemaVersion": 1, "traceEvents": events, "baseTimeNanoseconds": 1_700_000_000 * 10**9}
 
 
-def query(dist, trace, sql):
-    """The rows of one query; a text column holds what may hold the tool's own separator."""
-    command = ["node", str(QUERY), str(dist), str(trace), sql]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        sys.exit(f"{trace}: {done.stderr}")
-    return done.stdout.split("\n")[1:-1]
-
-
-def expected_slices(events):
-    slices = collections.Counter()
-    for event in events:
+def plain(document):
+    """A document as it means: a record without arguments has none, and numbers are numbers."""
+    for event in document["traceEvents"]:
         if event["ph"] in "Xi":
-            duration = nanoseconds(event.get("dur", "0"))
-            slices[nanoseconds(event["ts"]), duration, event["name"]] += 1
-    return slices
-
-
-def expected_flows(events):
-    ends = collections.defaultdict(dict)
-    for event in events:
-        if event["ph"] in "sf":
-            ends[event["cat"], event["id"]][event["ph"]] = nanoseconds(event["ts"])
-    return sorted((end["s"], end["f"]) for end in ends.values() if len(end) == 2)
-
-
-def judge(converter, dist, path):
-    raw, events = events_of(path)
-    with tempfile.NamedTemporaryFile(suffix=".pftrace") as trace:
-        subprocess.run([converter], input=raw, stdout=trace, check=True, stderr=subprocess.DEVNULL)
-        faults = query(
-            dist,
-            trace.name,
-            "select name || ' ' || value from stats"
-            " where severity in ('error', 'data_loss') and value > 0",
-        )
-        text = "ts || char(31) || dur || char(31) || replace(name, char(10), ' ')"
-        rows = query(dist, trace.name, f"select {text} from slice")
-        found = collections.Counter()
-        for row in rows:
-            time, duration, name = row.split(SEPARATOR)
-            found[int(time), int(duration), name] += 1
-        flows = query(
-            dist,
-            trace.name,
-            "select a.ts || ' ' || b.ts from flow join slice a on slice_out = a.id"
-            " join slice b on slice_in = b.id",
-        )
-    slices, expected = expected_slices(events), expected_flows(events)
-    flows = sorted(tuple(map(int, row.split())) for row in flows)
-    missing, surplus = slices - found, found - slices
-    good = not faults and not missing and not surplus and flows == expected
-    print(f"{'ok ' if good else 'BAD'} {path.name}: {sum(found.values())} of {sum(slices.values())}"
-          f" slices, {len(flows)} of {len(expected)} flows, faults: {faults}")
-    for said, what in (("missing", missing), ("surplus", surplus)):
-        for item in list(what)[:5]:
-            print(f"    {said}: {item}")
-    return good
+            event.setdefault("args", {})
+    return document
 
 
 def main():
-    converter, dist, *paths = sys.argv[1:]
-    results = [judge(converter, pathlib.Path(dist), pathlib.Path(path)) for path in paths]
-    sys.exit(0 if all(results) else 1)
+    converter, engine, session = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        judge = Judge(converter, engine, folder)
+        for path in sorted(FIXTURES.glob("*.json*")):
+            if not path.name.startswith("invalid"):
+                judge.kineto_trace(path)
+        judge.odd_trace()
+        judge.session(pathlib.Path(session))
+    sys.exit(0 if judge.is_good else 1)
 
 
 if __name__ == "__main__":
