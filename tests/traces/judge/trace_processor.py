@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 import sys
 
-QUERY = pathlib.Path(__file__).with_name("trace_query.cjs")
+QUERY = pathlib.Path(__file__).resolve().parents[1] / "trace_query.cjs"
 SEPARATOR = "\x1f"
 
 # Each query gives one column. A name may hold the tool's own separator and newlines.
