@@ -42,9 +42,9 @@ const MARGIN: i64 = 3_600_000_000_000;
 /// Draws events as records, on the way to `next`.
 ///
 /// Details of kernels are drawn with their kernel: put
-/// [`KernelDetailsJoin`](crate::join::KernelDetailsJoin) in front. Memory: the open scopes (65,536 at
-/// most, then the oldest is drawn as one that has not ended), and one entry for each session and
-/// device.
+/// [`KernelDetailsJoin`](crate::join::KernelDetailsJoin) in front. Memory: the open scopes (65,536 or
+/// 16 MiB of texts at most, then the oldest is drawn as one that has not ended), and one entry for
+/// each of 4,096 sessions and 256 devices of each; further ones are drawn together.
 pub struct Timeline<'s> {
     next: &'s mut dyn trace::Sink,
     base: Option<i64>,
