@@ -79,12 +79,8 @@ fn kernel() -> Kernel<'static> {
 #[test]
 fn times_of_the_wall_clock_count_from_a_midnight_before_them() {
     let (records, _) = drawn(&[event(What::Kernel(kernel()))]);
-    let base = records.iter().find_map(|record| match record {
-        Record::BaseTime(base) => Some(*base),
-        _ => None,
-    });
     let midnight = 1_727_740_800_000_000_000;
-    assert_eq!(base, Some(midnight));
+    assert_eq!(records[0], Record::BaseTime(midnight), "before all else");
     assert_eq!(events(&records)[0].timestamp, Timestamp(WALL + 100 - midnight));
 }
 
@@ -291,7 +287,6 @@ fn a_gpu_flight_log_becomes_a_trace_that_kineto_s_form_holds() {
             _ => {}
         }
     }
-    records.sort_by_key(|record| !matches!(record, Record::BaseTime(_)));
     assert_eq!(kineto(&written(&records)).into_records(), records);
 }
 
