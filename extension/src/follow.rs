@@ -23,7 +23,7 @@ mod reading;
 mod refusals;
 mod rule;
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -189,23 +189,24 @@ impl Follower {
     }
 
     /// Finds the files and their contents. A look that fell into a rotation is taken again, so that
-    /// what is older is not read after what is newer; after a few looks, the new files of what is still
-    /// being rotated wait for the next pass.
+    /// what is older is not read after what is newer; after a few looks, what has come to files of what
+    /// is still being rotated waits for the next pass.
     fn look(&mut self, deadline: Instant, now_ns: u64) -> (Assigned, bool) {
         const MOST_LOOKS: usize = 4;
         let before = self.current.clone();
         for look in 1.. {
             let Search { found, is_partial, is_late, .. } = self.search(deadline);
-            let seen: HashSet<_> = found.iter().map(Found::inode).collect();
+            let seen = found.clone();
+            let patience = self.limits.patience;
             let mut assigned =
-                assign::assign(found, is_partial, &mut self.current, now_ns, deadline);
-            self.add_those_with_more(&seen, &mut assigned, deadline);
+                assign::assign(found, is_partial, &mut self.current, now_ns, patience, deadline);
+            self.add_those_in_motion(&Places::of(&seen), &mut assigned, deadline);
             if assigned.blurred.is_empty() {
                 return (assigned, is_late);
             }
             if look == MOST_LOOKS {
                 let Assigned { parts, blurred, .. } = &mut assigned;
-                parts.retain(|part| part.head.is_empty() || !blurred.contains(&part.found.family));
+                parts.retain(|part| !part.has_come || !blurred.contains(&part.found.family));
                 return (assigned, true);
             }
             self.current = before.clone();
@@ -213,24 +214,25 @@ impl Follower {
         (Assigned::default(), true)
     }
 
-    /// A family with new contents is blurred as well when it has files by now that were not seen:
-    /// what was in a new file when it was found may be in them.
-    fn add_those_with_more(
+    /// A family in which contents have come is blurred as well when its files are not by now what
+    /// they were when they were found: what was in one of them may be in another, or in one that was
+    /// not seen.
+    fn add_those_in_motion(
         &mut self,
-        seen: &HashSet<(u64, u64)>,
+        seen: &Places<'_>,
         assigned: &mut Assigned,
         deadline: Instant,
     ) {
-        let new = assigned.parts.iter().filter(|part| !part.head.is_empty());
-        let families: HashSet<_> = new.map(|part| part.found.family.clone()).collect();
+        let come = assigned.parts.iter().filter(|part| part.has_come);
+        let families: HashSet<_> = come.map(|part| part.found.family.clone()).collect();
         if families.is_empty() {
             return;
         }
-        for found in self.search(deadline).found {
-            if families.contains(&found.family) && !seen.contains(&found.inode()) {
-                assigned.blurred.insert(found.family);
-            }
-        }
+        let found = self.search(deadline).found;
+        let now = Places::of(&found);
+        assigned
+            .blurred
+            .extend(families.into_iter().filter(|family| !seen.are_still(&now, family)));
     }
 
     fn search(&mut self, deadline: Instant) -> Search<'_> {
@@ -278,15 +280,14 @@ impl Follower {
         summary: &mut Summary,
     ) -> ControlFlow<()> {
         let is_last = members.len() == 1;
-        let Some(Part { found, stream, head }) = members.front() else {
+        let Some(Part { found, stream, head, .. }) = members.front() else {
             return ControlFlow::Continue(());
         };
         let Some(cursor) = self.current.of.get_mut(stream) else {
             members.pop_front();
             return ControlFlow::Continue(());
         };
-        let age = Duration::from_nanos(now_ns.saturating_sub(found.state.modified_ns));
-        let is_settled = age >= self.limits.patience;
+        let is_settled = found.age(now_ns) >= self.limits.patience;
         // Nobody writes to a compressed file; and not for long to one that was rotated away.
         let is_final = found.is_packed || (!is_last && is_settled);
         let has_torn_line = !found.is_packed && found.state.size > cursor.offset;
@@ -301,7 +302,7 @@ impl Follower {
         let (path, family) = (found.path.clone(), found.family.clone());
         let file = FileId { rule: found.rule, stream: *stream, path, family };
         let (bytes, deadline) = (budget.left.min(budget.slice), budget.deadline);
-        let turn = Turn { file: &file, found, head, budget: bytes, deadline, is_final };
+        let turn = Turn { file: &file, found, head, budget: bytes, deadline, now_ns, is_final };
         let before = (cursor.offset, cursor.lines);
         let ended = reading::read(&turn, cursor, take);
         let bytes = cursor.offset - before.0;
@@ -315,11 +316,11 @@ impl Follower {
             Ok(Ended::Drained) => drop(members.pop_front()),
             Ok(Ended::Waits) | Err(NotOpened::Vanished) => members.clear(),
             Ok(Ended::Stopped) => return ControlFlow::Break(()),
+            // What is newer waits for the rest, as long as somebody may still be compressing.
+            Err(NotOpened::Unfinished) if !is_settled => members.clear(),
             Err(NotOpened::Unfinished) => {
                 members.pop_front();
-                if is_settled {
-                    self.current.refused.note("cut_short", shown);
-                }
+                self.current.refused.note("cut_short", shown);
             }
             Err(NotOpened::Refused(reason)) => {
                 members.pop_front();
@@ -351,6 +352,36 @@ impl Follower {
     /// Goes back to the last [`Follower::commit`]: what was read since comes again.
     pub fn roll_back(&mut self) {
         self.current = self.committed.clone();
+    }
+}
+
+/// Which file stood at which path, and how long it was; by family.
+struct Places<'f>(HashMap<&'f str, BTreeMap<&'f Path, &'f Found>>);
+
+impl<'f> Places<'f> {
+    fn of(found: &'f [Found]) -> Self {
+        let mut places = HashMap::<_, BTreeMap<_, _>>::new();
+        for found in found {
+            let family = places.entry(found.family.as_str()).or_default();
+            family.insert(found.path.as_path(), found);
+        }
+        Self(places)
+    }
+
+    /// Whether the same files of a family stand at the same paths later, none has become shorter, and
+    /// no copy has been begun.
+    fn are_still(&self, later: &Places<'_>, family: &str) -> bool {
+        let (Some(before), Some(later)) = (self.0.get(family), later.0.get(family)) else {
+            return false;
+        };
+        let is_still = |(before, later): (&&Found, &&Found)| {
+            let has_begun = before.turn != names::Turn::Current && before.state.size == 0;
+            before.path == later.path
+                && before.state.inode() == later.state.inode()
+                && before.state.size <= later.state.size
+                && (!has_begun || later.state.size == 0)
+        };
+        before.len() == later.len() && before.values().zip(later.values()).all(is_still)
     }
 }
 

@@ -13,3 +13,7 @@ python3 tests/fixtures/gpuflight/generate_session.py --out target/traces/session
     --kernels 500 --names 20 --samples 50 --scopes 100 --pcs 500 --memcpy 100 >/dev/null
 target/traces/venv/bin/python "$here/judge" target/debug/examples/convert_trace \
     target/traces/trace_processor target/traces/session
+cargo build --quiet --locked -p warpgauge --bin warpgauge
+traces=$(ls tests/fixtures/kineto/*.json* | grep -v invalid)
+# shellcheck disable=SC2086 # names of fixtures hold no spaces
+target/traces/venv/bin/python "$here/statistics.py" target/debug/warpgauge $traces

@@ -1,8 +1,10 @@
 //! `warpgauge events`: event logs, checked, converted and summed up.
 
 mod convert;
+mod filters;
 mod progress;
 mod stat;
+mod trace_stat;
 mod units;
 mod validate;
 
@@ -11,9 +13,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use self::filters::Filters;
 use super::screen::Screen;
 use crate::events::format::Format;
 use crate::report::Exit;
+use crate::traces::split::SplitBy;
+
+/// Heading of the arguments that work on traces.
+const OF_TRACES: &str = "Traces";
 
 /// What to do with event logs.
 #[derive(Debug, Subcommand)]
@@ -45,11 +52,12 @@ its name when it is whole: an interrupted conversion leaves nothing behind.
 
 Exit codes: 0 converted   1 something would be lost, nothing was written   2 wrong usage   75 try again later")]
     Convert(Convert),
-    /// What a log holds: kernels, scopes, copies, memory
+    /// What a log or a trace holds: kernels, scopes, copies, memory, busy and idle time
     #[command(after_help = "\
 Examples:
   warpgauge events stat train.*.log.gz
   warpgauge events stat --top 3 tables
+  warpgauge events stat rank*.json.gz
   warpgauge events stat --json gpumon.log | jq '.kernels[0]'")]
     Stat(Stat),
 }
@@ -59,23 +67,29 @@ Examples:
 pub struct Validate {
     /// Format of the logs
     #[arg(long, value_enum)]
-    format: Lines,
+    format: Checked,
     /// gpumon: exactly the published schema; gpu-flight: what is unknown is a finding
     #[arg(long)]
     strict: bool,
-    /// Logs; `-` is standard input
+    /// kineto: read on where quotes within texts were written as `/"`, and say how many were mended
+    #[arg(long)]
+    repair: bool,
+    /// Logs or traces; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
-/// The formats that have lines.
+/// The formats that can be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Lines {
+enum Checked {
     /// gpumon's lines, one event each
     Gpumon,
     /// GPU Flight's batches, and its older lines
     #[value(alias = "gpu-flight-fat")]
     GpuFlight,
+    /// PyTorch's traces, and Chrome's JSON
+    #[value(alias = "chrome")]
+    Kineto,
 }
 
 /// Arguments of `events convert`.
@@ -96,6 +110,17 @@ pub struct Convert {
     /// Leave out what the format cannot hold, and say what that was
     #[arg(long)]
     lossy: bool,
+    #[command(flatten)]
+    filter: Filters,
+    /// Make one trace of several: times on one clock, ranks apart
+    #[arg(long, help_heading = OF_TRACES)]
+    merge: bool,
+    /// Make several traces of one: `rank`, or `time=100ms`
+    #[arg(long, value_name = "BY", help_heading = OF_TRACES)]
+    split: Option<SplitBy>,
+    /// Mend quotes within texts that were written as `/"`
+    #[arg(long, help_heading = OF_TRACES)]
+    repair: bool,
     /// Replace what stands at OUT
     #[arg(long, short)]
     force: bool,
@@ -119,9 +144,12 @@ pub struct Stat {
     /// Format of the logs [default: told by the content]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Kernels to show, and scopes within each scope
+    /// Kernels to show, scopes within each scope, streams and counters
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
+    /// Traces: mend quotes within texts that were written as `/"`
+    #[arg(long)]
+    repair: bool,
     /// Logs, or folders of tables; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,

@@ -8,14 +8,14 @@
 //! | an inode that was used again | the bytes differ: a new content |
 //! | a copy of a file that still stands | it is a beginning of that file: left alone |
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::content::Content;
 use super::cursors::{Agreement, Cursor, Cursors};
-use super::discover::{Found, NotOpened};
+use super::discover::{FileState, Found, NotOpened};
 use super::fingerprint::{Fingerprint, LENGTH};
 use super::names::Turn;
 
@@ -27,6 +27,8 @@ pub(super) struct Part {
     /// What a new content begins with: until something is taken, nothing else tells it from what
     /// may be in its file a moment later.
     pub(super) head: Vec<u8>,
+    /// Whether the content was not in this file before: it is new, or has moved.
+    pub(super) has_come: bool,
 }
 
 /// Where the files' contents were found.
@@ -35,19 +37,22 @@ pub(super) struct Assigned {
     pub(super) parts: Vec<Part>,
     /// Whether the time was spent before all files were compared.
     pub(super) is_late: bool,
-    /// The families that have new files while the newest of those that they had is nowhere: they
-    /// were probably being rotated while they were looked at.
+    /// The families that were probably being rotated while they were looked at: they have new files
+    /// while the newest of those that they had is nowhere, or a compressed one is not finished and
+    /// what it is made of does not stand beside it.
     pub(super) blurred: BTreeSet<String>,
 }
 
 /// Gives each file its content's number, new ones where the content is new; the oldest content of a
 /// family comes first. Where only a part of the files was found, no content is said to have moved and
-/// none to be new: its file may be among the others.
+/// none to be new: its file may be among the others. A compressed file that has not grown for `patience`
+/// will not be finished any more.
 pub(super) fn assign(
     found: Vec<Found>,
     is_partial: bool,
     cursors: &mut Cursors,
     now_ns: u64,
+    patience: Duration,
     deadline: Instant,
 ) -> Assigned {
     let mut is_late = false;
@@ -63,7 +68,7 @@ pub(super) fn assign(
         match unmoved(&file, candidates.map_or(&[], Vec::as_slice), cursors) {
             Ok(Some(stream)) => {
                 taken.insert(stream);
-                parts.push(Part { found: file, stream, head: Vec::new() });
+                parts.push(Part { found: file, stream, head: Vec::new(), has_come: false });
             }
             Ok(None) => rest.push(file),
             Err(why) => note(cursors, &file, why),
@@ -75,9 +80,11 @@ pub(super) fn assign(
     // A copy is never longer than what it was made of, and compressed after it was plain.
     rest.sort_by_key(|file| (file.is_packed, Reverse(file.state.size), file.turn != Turn::Current));
     let mut new = Vec::<(Found, Vec<u8>)>::new();
+    let mut unfinished = Vec::new();
+    let mut vanished = BTreeSet::new();
     let mut whole = Originals::default();
     parts.iter().for_each(|part| whole.add(&part.found));
-    for file in rest {
+    for mut file in rest {
         // Those that are left may be what others are copies of: none of them is new yet.
         if Instant::now() >= deadline {
             is_late = true;
@@ -88,24 +95,31 @@ pub(super) fn assign(
         match appeared {
             Ok(Appeared::Moved(stream)) => {
                 taken.insert(stream);
-                parts.push(Part { found: file, stream, head: Vec::new() });
+                parts.push(Part { found: file, stream, head: Vec::new(), has_come: true });
             }
-            Ok(Appeared::New(head)) => new.push((file, head)),
+            Ok(Appeared::New(head, state)) => {
+                file.state = state;
+                new.push((file, head));
+            }
             Ok(Appeared::Copy) => {}
+            Ok(Appeared::Unfinished) => unfinished.push(file),
+            Err(NotOpened::Vanished) => drop(vanished.insert(file.family)),
             Err(why) => note(cursors, &file, why),
         }
     }
     let families: BTreeSet<_> = new.iter().map(|(file, _)| file.family.clone()).collect();
-    let blurred = families
+    let mut blurred: BTreeSet<_> = families
         .into_iter()
-        .filter(|family| is_without_its_last(family, &taken, cursors))
+        .filter(|family| vanished.contains(family) || is_without_its_last(family, &taken, cursors))
         .collect();
-    sort_by_age(&mut new);
+    unfinished.retain(|file| file.age(now_ns) < patience && !whole.stands_beside(file));
+    blurred.extend(unfinished.into_iter().map(|file| file.family));
+    sort_by_age(&mut new, &parts);
     for (file, head) in new {
         let cursor = Cursor::new(file.path.clone(), file.family.clone(), file.state);
         let stream = cursors.add(cursor);
         taken.insert(stream);
-        parts.push(Part { found: file, stream, head });
+        parts.push(Part { found: file, stream, head, has_come: true });
     }
     for Part { found, stream, .. } in &parts {
         if let Some(cursor) = cursors.of.get_mut(stream) {
@@ -167,8 +181,10 @@ enum Appeared {
     Moved(u64),
     /// A copy of what still stands, or nothing yet.
     Copy,
-    /// A new content, and what it begins with.
-    New(Vec<u8>),
+    /// The beginning of a compressed file.
+    Unfinished,
+    /// A new content: what it begins with, and the file's state after that was read.
+    New(Vec<u8>, FileState),
 }
 
 fn appeared(
@@ -182,9 +198,13 @@ fn appeared(
     }
     let open = || file.open().map(|(opened, _)| Content::new(opened, file.is_packed));
     let head = match open()?.stretch(0, LENGTH) {
-        Err(fault) if is_unfinished(&fault) => return Ok(Appeared::Copy),
+        Err(fault) if is_unfinished(&fault) => return Ok(Appeared::Unfinished),
         head => head.map_err(|fault| unreadable(&fault))?,
     };
+    // Cut off since it was found.
+    if head.is_empty() {
+        return Ok(Appeared::Copy);
+    }
     let mut hashes = HashMap::new();
     for (stream, cursor) in &mut cursors.of {
         if taken.contains(stream) || cursor.family != file.family {
@@ -211,16 +231,19 @@ fn appeared(
                 return Ok(Appeared::Moved(*stream));
             }
             Ok(_) => {}
-            Err(fault) if is_unfinished(&fault) => return Ok(Appeared::Copy),
+            Err(fault) if is_unfinished(&fault) => return Ok(Appeared::Unfinished),
             Err(fault) => return Err(unreadable(&fault)),
         }
     }
-    for original in originals.that_begin(&file.family, &head) {
+    for original in originals.that_begin(file, &head) {
         if is_beginning_of(&mut open()?, original)? {
             return Ok(Appeared::Copy);
         }
     }
-    Ok(Appeared::New(head))
+    // The time at which the file was found may be that of another content, which was cut off since;
+    // one that is read behind the head is never too early.
+    let (_, state) = file.open()?;
+    Ok(Appeared::New(head, state))
 }
 
 /// The files that a copy may be made of: all plain ones, by family. The head of each is read once.
@@ -242,13 +265,26 @@ impl Originals {
         }
     }
 
-    /// Those of a family that begin with these bytes.
-    fn that_begin(&mut self, family: &str, head: &[u8]) -> impl Iterator<Item = &Found> {
-        let all = self.by_family.get_mut(family).map(Vec::as_mut_slice).unwrap_or_default();
-        all.iter_mut().filter_map(move |Original { found, head: known }| {
-            let known = known.get_or_insert_with(|| head_of(found).unwrap_or_default());
-            known.starts_with(head).then_some(&*found)
-        })
+    /// Whether what a compressed file is made of stands beside it, by its name.
+    fn stands_beside(&self, packed: &Found) -> bool {
+        let family = self.by_family.get(&packed.family).map(Vec::as_slice).unwrap_or_default();
+        let plain = packed.path.with_extension("");
+        family.iter().any(|original| original.found.path == plain)
+    }
+
+    /// Those that a file with this head may be a copy of. What is compressed may be so of any; a
+    /// plain copy has a rotated file's name and is made of the one that is being written.
+    fn that_begin(&mut self, file: &Found, head: &[u8]) -> impl Iterator<Item = &Found> {
+        let all = self.by_family.get_mut(&file.family).map(Vec::as_mut_slice).unwrap_or_default();
+        let (is_packed, is_current) = (file.is_packed, file.turn == Turn::Current);
+        let may_be =
+            move |original: &Found| is_packed || (!is_current && original.turn == Turn::Current);
+        all.iter_mut().filter(move |original| may_be(&original.found)).filter_map(
+            move |Original { found, head: known }| {
+                let known = known.get_or_insert_with(|| head_of(found).unwrap_or_default());
+                known.starts_with(head).then_some(&*found)
+            },
+        )
     }
 }
 
@@ -257,7 +293,9 @@ fn head_of(found: &Found) -> Option<Vec<u8>> {
     Content::new(file, found.is_packed).stretch(0, LENGTH).ok()
 }
 
-/// Whether a content is the beginning of another file's, or all of it. Their heads are alike.
+/// Whether a content is the beginning of another file's, or all of it. Their heads are alike. So it is
+/// said, too, where the other file was cut off since it was found: the content may have moved, which
+/// the next pass sees.
 fn is_beginning_of(content: &mut Content, other: &Found) -> Result<bool, NotOpened> {
     let whole = || other.open().map(|(opened, _)| Content::new(opened, other.is_packed));
     let (ends, length) = match content.ends(u64::MAX) {
@@ -268,7 +306,8 @@ fn is_beginning_of(content: &mut Content, other: &Found) -> Result<bool, NotOpen
     let Ok(Ok((others, others_length))) = whole().map(|mut whole| whole.ends(length)) else {
         return Ok(false);
     };
-    Ok((others_length, others.head, others.tail) == (length, ends.head, ends.tail))
+    let is_cut_off = others_length < length.min(other.state.size) || others.head != ends.head;
+    Ok(is_cut_off || (others_length, others.tail) == (length, ends.tail))
 }
 
 /// A compressed file that is still being written ends too early.
@@ -285,20 +324,53 @@ pub(super) fn unreadable(fault: &io::Error) -> NotOpened {
     })
 }
 
-/// The oldest first.
-fn sort_by_age(files: &mut [(Found, Vec<u8>)]) {
-    let current: BTreeSet<_> = files
+/// The oldest first. The time of the last change tells, for no way of numbering is everybody's; but
+/// who compresses may change it, so that the file without a number comes last where numbers stand
+/// behind the name: there it is the one that is being written.
+fn sort_by_age(files: &mut [(Found, Vec<u8>)], known: &[Part]) {
+    let all = || files.iter().map(|(file, _)| file).chain(known.iter().map(|part| &part.found));
+    let inside: BTreeSet<_> =
+        all().filter_map(|file| numbered_inside(file).map(|_| file.family.clone())).collect();
+    let falling: BTreeSet<_> = inside
         .iter()
-        .filter(|(file, _)| file.turn == Turn::Current)
-        .map(|(file, _)| file.family.clone())
+        .filter(|family| numbers_fall(all().filter(|file| file.family == **family)))
+        .cloned()
         .collect();
     let age = |file: &Found| match file.turn {
         Turn::Current => i128::MAX,
         // A date rises, a number behind the name falls with time.
         Turn::Behind(date) if date >= 10_000_000 => i128::from(date),
         Turn::Behind(number) => -i128::from(number),
-        Turn::Inside(number) if current.contains(&file.family) => -i128::from(number),
+        Turn::Inside(number) if falling.contains(&file.family) => -i128::from(number),
         Turn::Inside(number) => i128::from(number),
     };
-    files.sort_by_key(|(file, _)| (file.state.modified_ns, age(file)));
+    let is_written = |file: &Found| {
+        file.turn == Turn::Current && !file.is_packed && !inside.contains(&file.family)
+    };
+    files.sort_by_key(|(file, _)| (is_written(file), file.state.modified_ns, age(file)));
 }
+
+fn numbered_inside(file: &Found) -> Option<u64> {
+    match file.turn {
+        Turn::Inside(number) => Some(number),
+        Turn::Current | Turn::Behind(_) => None,
+    }
+}
+
+/// Whether the older files of a family have the higher numbers inside their names: the times of the
+/// lowest and the highest tell, or else that there is a file without a number, which may be missing
+/// while it is being rotated.
+fn numbers_fall<'f>(family: impl Iterator<Item = &'f Found> + Clone) -> bool {
+    let time_of = |file: Option<(u64, &'f Found)>| file.map(|(_, file)| file.state.modified_ns);
+    let numbered = family.clone().filter_map(|file| Some((numbered_inside(file)?, file)));
+    let lowest = time_of(numbered.clone().min_by_key(|(number, _)| *number));
+    let highest = time_of(numbered.max_by_key(|(number, _)| *number));
+    match lowest.cmp(&highest) {
+        Ordering::Less => false,
+        Ordering::Greater => true,
+        Ordering::Equal => family.into_iter().any(|file| file.turn == Turn::Current),
+    }
+}
+
+#[cfg(test)]
+mod tests;

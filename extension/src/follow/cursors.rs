@@ -22,6 +22,10 @@ const MEMORY_NS: u64 = 7 * 24 * 3_600 * 1_000_000_000;
 /// between two names.
 const PATIENCE_NS: u64 = 3_600 * 1_000_000_000;
 
+/// Changes of a file that follow one another more closely may bear the same time: two seconds on the
+/// coarsest file system that is met (FAT).
+const CLOCK_TICK_NS: u64 = 2_000_000_000;
+
 /// Most contents that are remembered though they are nowhere to be found.
 const MOST_MISSING: usize = 10_000;
 
@@ -43,6 +47,9 @@ pub(super) struct Cursor {
     pub(super) in_long_line: bool,
     /// Size and last change of the file when it was last read to its end.
     pub(super) drained: Option<(u64, u64)>,
+    /// When that was, nanoseconds since the epoch.
+    #[serde(default)]
+    pub(super) drained_at_ns: u64,
     /// The size that the file had when it was last seen.
     pub(super) size: u64,
     /// Whether the file was seen with another content in its place: it was cut off or overwritten.
@@ -76,6 +83,7 @@ impl Cursor {
             tail: Fingerprint::of(b""),
             in_long_line: false,
             drained: None,
+            drained_at_ns: 0,
             size: state.size,
             was_replaced: false,
             missing_since_ns: None,
@@ -104,9 +112,11 @@ impl Cursor {
         self.tail = Fingerprint::of(&ends.tail);
     }
 
-    /// Whether the file has nothing more than at the last look.
+    /// Whether the file has surely nothing more than at the last look, and is still the same: what
+    /// changes right after a look may leave size and time as they were.
     pub(super) fn is_drained(&self, state: FileState) -> bool {
         self.drained == Some((state.size, state.modified_ns))
+            && state.modified_ns + CLOCK_TICK_NS < self.drained_at_ns
     }
 }
 

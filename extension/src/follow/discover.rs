@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
@@ -51,6 +51,11 @@ pub(super) struct FileState {
 }
 
 impl FileState {
+    /// Device and inode.
+    pub(super) fn inode(self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+
     fn of(stat: &FileStat) -> Self {
         let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
         let nanoseconds = u64::try_from(stat.st_mtime_nsec).unwrap_or(0);
@@ -75,9 +80,9 @@ pub(super) enum NotOpened {
 }
 
 impl Found {
-    /// Device and inode.
-    pub(super) fn inode(&self) -> (u64, u64) {
-        (self.state.device, self.state.inode)
+    /// For how long nothing has been written to it.
+    pub(super) fn age(&self, now_ns: u64) -> Duration {
+        Duration::from_nanos(now_ns.saturating_sub(self.state.modified_ns))
     }
 
     /// Opens the file, if it still is the one that was found.
@@ -100,7 +105,7 @@ impl Found {
         };
         let stat = fstat(&file).map_err(|_| NotOpened::Refused("unreadable"))?;
         let state = FileState::of(&stat);
-        if (state.device, state.inode) != (self.state.device, self.state.inode) {
+        if state.inode() != self.state.inode() {
             return Err(NotOpened::Vanished);
         }
         Ok((file, state))
@@ -253,7 +258,7 @@ impl<'s> Search<'s> {
         let state = FileState::of(&stat);
         // The first rule that means a file has it; and one that was renamed during the listing is
         // met twice.
-        if !self.seen.insert((state.device, state.inode)) {
+        if !self.seen.insert(state.inode()) {
             return;
         }
         if self.found.len() >= MOST_FILES {

@@ -27,6 +27,8 @@ pub(super) struct Turn<'t> {
     /// Bytes; a single line is always read to its end.
     pub(super) budget: u64,
     pub(super) deadline: Instant,
+    /// When the files were looked at, nanoseconds since the epoch.
+    pub(super) now_ns: u64,
     /// Whether nobody will end the last line any more.
     pub(super) is_final: bool,
 }
@@ -82,6 +84,7 @@ pub(super) fn read(
         Ok(Ended::Drained) => Some((state.size, state.modified_ns)),
         _ => None,
     };
+    cursor.drained_at_ns = turn.now_ns;
     ended
 }
 
@@ -111,6 +114,9 @@ impl Reading<'_, '_> {
             read += count as u64;
             // Cut off or overwritten meanwhile: what was just read may be of another content.
             if !self.still_begins(content, position) {
+                return Err(NotOpened::Vanished);
+            }
+            if position == 0 && !self.buffer.starts_with(self.turn.head) {
                 return Err(NotOpened::Vanished);
             }
             if count == 0 {

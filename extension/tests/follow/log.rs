@@ -1,6 +1,6 @@
 //! A log that is rotated, in a folder of its own, and a consumer that follows it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -40,25 +40,39 @@ impl Log {
     }
 
     pub(crate) fn follower(&self) -> Follower {
-        let pattern = format!("{}/logs/x*.log", self.folder.path().display());
-        let mut follower =
-            Follower::new(&self.state(), "test", vec![Rule::new(&pattern).unwrap()]).unwrap();
-        follower.limits.patience = Duration::ZERO;
-        follower
+        follower(self.folder.path())
     }
 
     /// One pass that reads everything and keeps it.
     pub(crate) fn read(&self) -> (Vec<String>, Summary) {
-        let mut follower = self.follower();
-        let (mut lines, mut summary) = read_once(&mut follower);
-        while summary.has_more {
-            let (more, next) = read_once(&mut follower);
-            lines.extend(more);
-            summary = next;
-        }
-        follower.commit().unwrap();
-        (lines, summary)
+        read(self.folder.path())
     }
+
+    /// What writes the log, and the folder that both are in.
+    pub(crate) fn apart(&mut self) -> (&mut RotatedLog, &Path) {
+        (&mut self.log, self.folder.path())
+    }
+}
+
+fn follower(folder: &Path) -> Follower {
+    let pattern = format!("{}/logs/x*.log", folder.display());
+    let mut follower =
+        Follower::new(&folder.join("state"), "test", vec![Rule::new(&pattern).unwrap()]).unwrap();
+    follower.limits.patience = Duration::ZERO;
+    follower
+}
+
+/// One pass that reads everything and keeps it.
+pub(crate) fn read(folder: &Path) -> (Vec<String>, Summary) {
+    let mut follower = follower(folder);
+    let (mut lines, mut summary) = read_once(&mut follower);
+    while summary.has_more {
+        let (more, next) = read_once(&mut follower);
+        lines.extend(more);
+        summary = next;
+    }
+    follower.commit().unwrap();
+    (lines, summary)
 }
 
 pub(crate) fn read_once(follower: &mut Follower) -> (Vec<String>, Summary) {

@@ -1,10 +1,12 @@
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::thread;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use warpgauge::follow::Flow;
 
-use crate::log::{Log, Rotation, append_to, pack, read_once};
+use crate::log::{Log, Rotation, append_to, pack, read, read_once};
 
 /// What happens to a log.
 #[derive(Debug, Clone, Copy)]
@@ -106,6 +108,38 @@ fn lines_come_in_the_order_in_which_they_were_written() {
 }
 
 #[test]
+fn lines_come_in_their_order_though_the_log_is_rotated_while_passes_look_at_it() {
+    const LINES: usize = 1_500;
+    for rotation in Rotation::ALL {
+        let mut log = Log::new(rotation);
+        let (writer, folder) = log.apart();
+        let got = thread::scope(|scope| {
+            let writing = scope.spawn(move || {
+                for number in 0..LINES {
+                    writer.write(line(number));
+                    match number % 50 {
+                        // Rotations follow one another closely, as on a machine that is busy.
+                        7 | 9 | 30 => writer.rotate(),
+                        20 => thread::sleep(Duration::from_millis(3)),
+                        _ => {}
+                    }
+                }
+            });
+            let mut got = vec![];
+            while !writing.is_finished() {
+                got.extend(read(folder).0);
+            }
+            got
+        });
+        let got = [got, log.read().0, log.read().0].concat();
+        for (number, got) in got.iter().enumerate() {
+            assert_eq!(got, line(number).trim_end(), "{rotation:?}");
+        }
+        assert_eq!(got.len(), LINES, "{rotation:?}");
+    }
+}
+
+#[test]
 fn a_torn_last_line_waits_until_its_file_is_rotated_away() {
     for rotation in Rotation::ALL {
         let mut log = Log::new(rotation);
@@ -164,6 +198,46 @@ fn a_file_that_is_still_being_compressed_waits() {
     assert_eq!(log.read().0.len(), 0);
     // What the tests' writer left aside is no part of the log.
     assert_eq!(log.read().1.refused.total(), 0);
+}
+
+#[test]
+fn what_is_newer_waits_for_what_is_still_being_compressed() {
+    let mut log = Log::new(Rotation::Rename);
+    for number in 0..500 {
+        log.write(line(number));
+    }
+    let plain = log.path("x.log.1");
+    log.rotate();
+    log.write(line(500));
+    pack(&plain);
+    let packed = fs::read(log.path("x.log.1.gz")).unwrap();
+    // The name under which the whole stands is not seen: it is being renamed.
+    append_to(log.path("x.log.1.gz")).set_len(packed.len() as u64 * 2 / 3).unwrap();
+    let mut follower = log.follower();
+    follower.limits.patience = Duration::from_secs(3_600);
+    let (mut got, _) = read_once(&mut follower);
+    assert!(got.len() < 500, "{} lines came", got.len());
+    append_to(log.path("x.log.1.gz")).write_all(&packed[packed.len() * 2 / 3..]).unwrap();
+    got.extend(read_once(&mut follower).0);
+    let expected: Vec<_> = (0..=500).map(|number| line(number).trim_end().to_owned()).collect();
+    assert_eq!(got, expected);
+}
+
+#[test]
+fn a_new_log_that_says_what_its_neighbour_begins_with_is_no_copy() {
+    let mut log = Log::new(Rotation::Rename);
+    log.write("start\nstep\nend\n");
+    assert_eq!(log.read().0.len(), 3);
+    log.rotate();
+    log.write("start\n");
+    assert_eq!(log.read().0, ["start"]);
+    log.write("step\nend\n");
+    assert_eq!(log.read().0, ["step", "end"]);
+    let mut log = Log::new(Rotation::NumberedUp);
+    log.write("start\nend\n");
+    log.rotate();
+    log.write("start\n");
+    assert_eq!(log.read().0, ["start", "end", "start"]);
 }
 
 #[test]

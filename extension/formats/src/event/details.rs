@@ -50,7 +50,6 @@ pub struct KernelDetails<'a> {
 
 impl KernelDetails<'_> {
     /// Details that tell nothing.
-    #[cfg(feature = "parquet")]
     pub(crate) const NONE: KernelDetails<'static> = KernelDetails {
         correlation: None,
         grid: None,
@@ -73,6 +72,11 @@ impl KernelDetails<'_> {
         scope_path: None,
         stack: None,
     };
+
+    /// Whether they tell nothing but whose they are.
+    pub(crate) fn is_bare(&self) -> bool {
+        *self == KernelDetails { correlation: self.correlation, ..KernelDetails::NONE }
+    }
 
     /// The same details with texts of their own.
     #[must_use]

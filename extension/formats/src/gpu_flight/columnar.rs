@@ -13,8 +13,8 @@ use super::dictionary::Kind;
 use super::rows::Type;
 use super::session_lines::{self as lines, session_id};
 use crate::event::{
-    Copy, Device, Event, Host, Kernel, KernelDetails, Phase, Profile, Sampling, Scope, Source,
-    Start, System, What,
+    Copy, Device, Dim3, Event, Host, Kernel, KernelDetails, Phase, Profile, Sampling, Scope,
+    Source, Start, System, What,
 };
 use crate::loss::Losses;
 use crate::time::Timestamp;
@@ -42,7 +42,9 @@ const ROWS: usize = 512;
 #[derive(Debug)]
 pub struct Columnar {
     details: Details,
-    sessions: HashMap<String, Session>,
+    sessions: Vec<Session>,
+    places: HashMap<String, usize>,
+    latest: usize,
     losses: Losses,
     out: Vec<u8>,
 }
@@ -51,7 +53,14 @@ impl Columnar {
     /// A writer that has written nothing.
     #[must_use]
     pub fn new(details: Details) -> Self {
-        Self { details, sessions: HashMap::new(), losses: Losses::default(), out: vec![] }
+        Self {
+            details,
+            sessions: vec![],
+            places: HashMap::new(),
+            latest: 0,
+            losses: Losses::default(),
+            out: vec![],
+        }
     }
 
     /// What could not be written so far.
@@ -62,11 +71,8 @@ impl Columnar {
 
     /// Takes one event. Its line may wait until its batch is full.
     pub fn write(&mut self, event: &Event<'_>, channels: &mut dyn Channels) {
-        let id = session_id(&event.source);
-        if !self.sessions.contains_key(id.as_ref()) {
-            self.sessions.insert(id.to_string(), Session::new(&id));
-        }
-        let Some(session) = self.sessions.get_mut(id.as_ref()) else { return };
+        let place = self.place_of(&session_id(&event.source));
+        let Some(session) = self.sessions.get_mut(place) else { return };
         let mut writing = Writing {
             session,
             losses: &mut self.losses,
@@ -77,9 +83,26 @@ impl Columnar {
         writing.event(event);
     }
 
+    /// The place of a session, which is new where it was not seen before.
+    fn place_of(&mut self, id: &str) -> usize {
+        // Most events are of the session of the one before them.
+        if self.sessions.get(self.latest).is_some_and(|session| session.id == id) {
+            return self.latest;
+        }
+        self.latest = match self.places.get(id) {
+            Some(place) => *place,
+            None => {
+                self.places.insert(id.to_owned(), self.sessions.len());
+                self.sessions.push(Session::new(id));
+                self.sessions.len() - 1
+            }
+        };
+        self.latest
+    }
+
     /// Writes all that waits.
     pub fn flush(&mut self, channels: &mut dyn Channels) {
-        for session in self.sessions.values_mut() {
+        for session in &mut self.sessions {
             let (losses, out) = (&mut self.losses, &mut self.out);
             Writing { session, losses, out, channels, details: self.details }.flush();
         }
@@ -87,7 +110,7 @@ impl Columnar {
 
     /// The channel's file has been replaced by an empty one: what it uses has to be explained anew.
     pub fn rotated(&mut self, channel: Channel) {
-        self.sessions.values_mut().for_each(|session| session.rotated(channel));
+        self.sessions.iter_mut().for_each(|session| session.rotated(channel));
     }
 }
 
@@ -97,6 +120,13 @@ fn channel_of(of: Type) -> Channel {
         Type::Scope | Type::Profile => Channel::Scope,
         Type::Host | Type::Device => Channel::System,
     }
+}
+
+/// What a line of details tells of one launch beside the details themselves.
+struct Launch {
+    grid: Option<Dim3>,
+    block: Option<Dim3>,
+    correlation: Option<i64>,
 }
 
 /// One call of the writer.
@@ -121,7 +151,14 @@ impl Writing<'_> {
             What::End(time) => self.end(&event.source, *time),
             What::Sampling(sampling) => self.sampling(&event.source, sampling),
             What::Kernel(kernel) => self.kernel(&event.source, kernel),
-            What::KernelDetails(details) => self.kernel_details(&event.source, details),
+            What::KernelDetails(details) => {
+                let launch = Launch {
+                    grid: details.grid,
+                    block: details.block,
+                    correlation: details.correlation,
+                };
+                self.kernel_details(&event.source, &launch, details);
+            }
             What::Copy(copy) => self.copy(copy),
             What::Scope(scope) => self.scope(scope),
             What::Profile(sample) => self.profile(sample),
@@ -163,9 +200,11 @@ impl Writing<'_> {
         let mut before = vec![];
         self.session.begin(channel, &mut before);
         self.session.explain(channel, &mut before);
-        before.append(self.out);
-        if !before.is_empty() {
-            self.channels.write(channel, &before);
+        for lines in [&mut before, self.out] {
+            if !lines.is_empty() {
+                self.channels.write(channel, lines);
+                lines.clear();
+            }
         }
     }
 
@@ -177,11 +216,12 @@ impl Writing<'_> {
         let session = &mut *self.session;
         let Some(rows) = session.batches.get_mut(of as usize) else { return };
         rows.write(&session.id, self.out);
-        if of == Type::Kernel {
-            self.out.append(&mut session.details);
-        }
         if !self.out.is_empty() {
             self.send(channel_of(of));
+        }
+        if of == Type::Kernel && !self.session.details.is_empty() {
+            std::mem::swap(&mut self.session.details, self.out);
+            self.send(Channel::Device);
         }
     }
 
@@ -243,31 +283,41 @@ impl Writing<'_> {
 
     /// Writes the details of a kernel, as far as that is wanted, and says whether there are any.
     fn details_of(&mut self, source: &Source<'_>, kernel: &Kernel<'_>, name: i64) -> Option<bool> {
-        let mut details = kernel.details.clone().unwrap_or_default();
-        details.grid = kernel.grid.or(details.grid);
-        details.block = kernel.block.or(details.block);
-        details.correlation = details.correlation.or(kernel.correlation);
-        let bare = KernelDetails { correlation: details.correlation, ..KernelDetails::default() };
-        if details == bare {
+        let details = kernel.details.as_ref().unwrap_or(&KernelDetails::NONE);
+        let launch = Launch {
+            grid: kernel.grid.or(details.grid),
+            block: kernel.block.or(details.block),
+            correlation: details.correlation.or(kernel.correlation),
+        };
+        if launch.grid.is_none() && launch.block.is_none() && details.is_bare() {
             // They may stand in a line of their own.
             return kernel.has_details;
         }
-        let name = u32::try_from(name).unwrap_or_default();
-        let is_wanted = self.details == Details::All || !self.session.detailed.contains(&name);
-        if !is_wanted || details.correlation.is_none() {
+        let is_wanted = match self.details {
+            Details::All => true,
+            Details::First => !self.session.detailed.contains(&name),
+        };
+        if !is_wanted || launch.correlation.is_none() {
             self.losses.count("kernel.details");
             return Some(false);
         }
-        self.session.detailed.insert(name);
-        self.kernel_details(source, &details);
+        if self.details == Details::First {
+            self.session.detailed.insert(name);
+        }
+        self.kernel_details(source, &launch, details);
         Some(true)
     }
 
-    fn kernel_details(&mut self, source: &Source<'_>, details: &KernelDetails<'_>) {
-        let mut line = lines::open(&mut self.session.details, "kernel_detail", source);
-        line.some_integer("corr_id", details.correlation);
-        lines::some_extents(&mut line, "grid", details.grid);
-        lines::some_extents(&mut line, "block", details.block);
+    fn kernel_details(
+        &mut self,
+        source: &Source<'_>,
+        launch: &Launch,
+        details: &KernelDetails<'_>,
+    ) {
+        let mut line = self.session.open_details(source);
+        line.some_integer("corr_id", launch.correlation);
+        lines::some_extents(&mut line, "grid", launch.grid);
+        lines::some_extents(&mut line, "block", launch.block);
         lines::details(&mut line, details, "static_shared", self.losses);
         line.close_line();
     }

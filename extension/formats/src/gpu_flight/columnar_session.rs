@@ -6,9 +6,10 @@ use super::Channel;
 use super::columnar_batch::Rows;
 use super::dictionary::Kind;
 use super::rows::Type;
+use super::session_lines as lines;
 use crate::event::{Phase, Scope, Source};
 use crate::interner::Interner;
-use crate::json::write;
+use crate::json::write::{self, Object};
 use crate::loss::Losses;
 use crate::time::Timestamp;
 
@@ -40,7 +41,9 @@ pub(super) struct Session {
     unexplained: Vec<(Channel, Kind, u32)>,
     /// Lines of details that come behind their kernels.
     pub(super) details: Vec<u8>,
-    pub(super) detailed: HashSet<u32>,
+    pub(super) detailed: HashSet<i64>,
+    /// The beginning of a line of details, and the process that it names.
+    opening: (Source<'static>, Vec<u8>),
     pub(super) scopes: Scopes,
 }
 
@@ -78,6 +81,7 @@ impl Session {
             unexplained: vec![],
             details: vec![],
             detailed: HashSet::new(),
+            opening: Default::default(),
             scopes: Scopes::default(),
         }
     }
@@ -99,6 +103,18 @@ impl Session {
     /// Remembers what the session's first line tells.
     pub(super) fn learn_source(&mut self, source: &Source<'_>) {
         self.told = source.clone().into_owned();
+    }
+
+    /// Opens a line of details.
+    pub(super) fn open_details(&mut self, source: &Source<'_>) -> Object<'_> {
+        // A session has one process as a rule, and a line for each of its kernels.
+        let is_known = |(of, opening): &(Source<'_>, Vec<u8>)| !opening.is_empty() && of == source;
+        if !is_known(&self.opening) {
+            let mut opening = vec![];
+            let _open = lines::open(&mut opening, "kernel_detail", source);
+            self.opening = (source.clone().into_owned(), opening);
+        }
+        Object::resume(&mut self.details, &self.opening.1)
     }
 
     /// Counts what a row cannot tell of its source: rows name the session, and that its process.

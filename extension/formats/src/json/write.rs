@@ -78,6 +78,13 @@ impl<'b> Object<'b> {
         Self { out, first: true }
     }
 
+    /// Goes on with an object of which `beginning` are the brace and at least one member.
+    #[must_use]
+    pub fn resume(out: &'b mut Vec<u8>, beginning: &[u8]) -> Self {
+        out.extend_from_slice(beginning);
+        Self { out, first: false }
+    }
+
     /// Writes a key, and gives the buffer for its value, which must follow.
     pub fn key(&mut self, name: &str) -> &mut Vec<u8> {
         if !std::mem::take(&mut self.first) {

@@ -47,6 +47,8 @@ pub(super) struct Processes {
     last: Option<(Source<'static>, Place)>,
     processes: Vec<Process>,
     taken: HashSet<i64>,
+    /// How many numbers behind [`NO_PID`] have been given.
+    further: i64,
 }
 
 impl Processes {
@@ -80,7 +82,7 @@ impl Processes {
         let Source { session, pid, app } = source;
         let place = Place(self.processes.len());
         let name = app.as_deref().or(session.as_deref()).unwrap_or("process").to_owned();
-        let process = self.take(pid.filter(|pid| *pid > 0));
+        let process = self.take(pid.filter(|pid| (1..NO_PID).contains(pid)));
         let mut labels = vec![];
         if let Some(session) = session {
             labels.push(format!("session {session}"));
@@ -110,8 +112,10 @@ impl Processes {
 
     /// A number that no other process has: that one if it is free.
     fn take(&mut self, wanted: Option<i64>) -> i64 {
-        let free = (NO_PID..).find(|number| !self.taken.contains(number)).unwrap_or(NO_PID);
-        let number = wanted.filter(|number| !self.taken.contains(number)).unwrap_or(free);
+        let number = wanted.filter(|number| !self.taken.contains(number)).unwrap_or_else(|| {
+            self.further += 1;
+            NO_PID + self.further
+        });
         self.taken.insert(number);
         number
     }
@@ -147,7 +151,7 @@ impl Processes {
         if let Some(number) = self.processes.get(place.0).and_then(known) {
             return Id::Number(number);
         }
-        let number = self.take(device.filter(|device| *device >= 0));
+        let number = self.take(device.filter(|device| (0..NO_PID).contains(device)));
         let Some(process) = self.processes.get_mut(place.0) else { return Id::None };
         process.devices.insert(device, number);
         let labels = device.map_or("GPU".into(), |device| format!("GPU {device}"));
