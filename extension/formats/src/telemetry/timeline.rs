@@ -30,6 +30,10 @@ type Counter<'v> = (&'static str, &'v [(&'static str, Option<i64>)]);
 /// Linux gives no process a number from here on (`PID_MAX_LIMIT`, 2^22).
 const NO_PID: i64 = 1 << 22;
 
+/// Most producers that are processes of their own, and most bytes of the texts that name one.
+const MOST: usize = 4_096;
+const LONGEST_NAMES: usize = 4_096;
+
 /// Where the unit and the device of a counter stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Units {
@@ -42,7 +46,8 @@ pub enum Units {
 
 /// Draws events as records, on the way to a sink.
 ///
-/// Memory: one entry for each collector and process.
+/// Memory: one entry for each producer, of which there are 4,096 at most; the events of further ones
+/// are lost by name.
 #[derive(Debug)]
 pub struct Timeline {
     units: Units,
@@ -51,6 +56,8 @@ pub struct Timeline {
     /// The producer of the last event, which is mostly that of the next.
     last: Option<(Producer<'static>, i64)>,
     taken: HashSet<i64>,
+    /// How many numbers behind [`NO_PID`] have been given.
+    further: i64,
     losses: Losses,
 }
 
@@ -74,6 +81,7 @@ impl Timeline {
             processes: HashMap::new(),
             last: None,
             taken: HashSet::new(),
+            further: 0,
             losses: Losses::default(),
         }
     }
@@ -87,8 +95,11 @@ impl Timeline {
     /// Draws one event, which stands in that line.
     pub fn event(&mut self, line: u64, event: &TelemetryEvent<'_>, next: &mut dyn trace::Sink) {
         let Some(numbers) = Numbers::of(event, &mut self.losses) else { return };
-        let process = self.process(line, event, &numbers, next);
+        // The base time stands first: readers that stream want it before the events.
         let timestamp = self.time(line, numbers.time, next);
+        let Some(process) = self.process(line, event, &numbers, next) else {
+            return self.losses.count("event of a process beyond those that a trace has");
+        };
         self.counters(line, timestamp, process, &numbers, next);
         let is_out_of_memory = event.is_out_of_memory();
         let says_more = event.context.is_some() || !event.metadata.is_empty();
@@ -117,7 +128,7 @@ impl Timeline {
         event: &TelemetryEvent<'_>,
         numbers: &Numbers,
         next: &mut dyn trace::Sink,
-    ) -> i64 {
+    ) -> Option<i64> {
         let producer = Producer {
             collector: (&*event.collector).into(),
             host: (&*event.host).into(),
@@ -128,7 +139,11 @@ impl Timeline {
         if let Some((last, process)) = &self.last
             && *last == producer
         {
-            return *process;
+            return Some(*process);
+        }
+        let is_new = !self.processes.contains_key(&producer);
+        if is_new && (self.processes.len() >= MOST || producer.length() > LONGEST_NAMES) {
+            return None;
         }
         let producer = producer.into_owned();
         let process = match self.processes.get(&producer) {
@@ -141,16 +156,16 @@ impl Timeline {
             }
         };
         self.last = Some((producer, process));
-        process
+        Some(process)
     }
 
     /// A number that no other process of the trace has: the pid if it is free.
     fn number(&mut self, pid: i64) -> i64 {
-        let is_free = |number: &i64| !self.taken.contains(number);
-        let number = Some(pid).filter(|pid| *pid > 0 && is_free(pid));
-        let number = number.or_else(|| (NO_PID..).find(is_free)).unwrap_or(NO_PID);
-        self.taken.insert(number);
-        number
+        if (1..NO_PID).contains(&pid) && self.taken.insert(pid) {
+            return pid;
+        }
+        self.further += 1;
+        NO_PID + self.further - 1
     }
 
     fn counters(
@@ -203,6 +218,12 @@ impl Timeline {
 }
 
 impl Producer<'_> {
+    /// Bytes of its texts.
+    fn length(&self) -> usize {
+        let job = self.distributed.as_ref().and_then(|process| process.job_id.as_deref());
+        self.collector.len() + self.host.len() + job.map_or(0, str::len)
+    }
+
     fn into_owned(self) -> Producer<'static> {
         Producer {
             collector: self.collector.into_owned().into(),

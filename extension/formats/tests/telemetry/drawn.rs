@@ -57,8 +57,8 @@ fn drawn(events: &[&str]) -> (Vec<String>, Losses) {
 fn a_plain_sample_is_counters_and_nothing_else() {
     let (shown, losses) = drawn(&[r#""timestamp_ns":1700000000000000005,"pid":7,"host":"a""#]);
     let expected = [
-        "Number(7): host a, pid 7, every 0 ms",
         "base 1699920000000000000",
+        "Number(7): host a, pid 7, every 0 ms",
         "1 80000000000005 Number(7) GPU 0 allocator Some(0) Some(\"By\")",
         "1 80000000000005 Number(7) GPU 0 allocator change Some(0) Some(\"By\")",
         "1 80000000000005 Number(7) GPU 0 memory Some(0) Some(\"By\")",
@@ -98,6 +98,19 @@ fn what_happened_is_an_instant_and_what_does_not_fit_is_lost_by_name() {
     let instants: Vec<_> = shown.iter().filter(is_instant).collect();
     assert_eq!(instants, ["1 5 out of memory", "2 6 error", "3 7 sample"]);
     assert_eq!(losses.iter().collect::<Vec<_>>(), [("event with a number beyond 64 bits", 1)]);
+}
+
+#[test]
+fn processes_are_bounded_and_what_is_beyond_is_lost_by_name() {
+    let (mut timeline, mut shown) = (Timeline::new(Units::Apart), Shown::default());
+    for pid in 1..5_000 {
+        timeline.event(1, &event(&format!(r#""timestamp_ns":5,"pid":{pid}"#)), &mut shown);
+    }
+    let long = "x".repeat(5_000);
+    timeline.event(1, &event(&format!(r#""timestamp_ns":5,"host":"{long}""#)), &mut shown);
+    let lost = ("event of a process beyond those that a trace has", 4_999 - 4_096 + 1);
+    assert_eq!(timeline.losses().iter().collect::<Vec<_>>(), [lost]);
+    assert_eq!(shown.0.iter().filter(|line| line.contains(": host")).count(), 4_096);
 }
 
 #[test]
