@@ -22,21 +22,23 @@ const ATTEMPTS: usize = 4;
 /// `NVML_DEVICE_MIG_ENABLE` (nvml.h)
 const MIG_ENABLED: u32 = 1;
 
+/// What the loader looks for where the configuration names no file.
+const LIBRARY: &str = "libnvidia-ml.so.1";
+
 /// Hands over all that the library says. Nobody may be there to take it: the pass had to go on.
-pub(super) fn read(library: Option<&Path>, to: &Sender<Piece>) {
+pub(super) fn read(named: Option<&Path>, to: &Sender<Piece>) {
+    read_from(named.unwrap_or(Path::new(LIBRARY)), named.is_some(), to);
+}
+
+fn read_from(library: &Path, must_be_there: bool, to: &Sender<Piece>) {
     let mut reading = Reading { to, ids: Vec::new() };
-    let mut builder = Nvml::builder();
-    if let Some(path) = library {
-        builder.lib_path(path.as_os_str());
-    }
-    match builder.init() {
+    match Nvml::builder().lib_path(library.as_os_str()).init() {
         Ok(nvml) => {
             reading.machine(&nvml);
             // Neither shut down nor unloaded, see `sampling`.
             std::mem::forget(nvml);
         }
-        // A file that the configuration names should be there.
-        Err(NvmlError::LibloadingError(fault)) if library.is_none() && is_absence(&fault) => {
+        Err(NvmlError::LibloadingError(fault)) if !must_be_there && is_absence(&fault) => {
             reading.hand_over(Piece::Library(Library::Absent(fault.to_string())));
         }
         Err(fault) => drop(reading.fault("the library", &fault)),
@@ -292,4 +294,33 @@ fn again_while_it_grows<T>(mut ask: impl FnMut() -> Result<T, NvmlError>) -> Res
         }
     }
     ask()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    fn read(must_be_there: bool) -> Vec<Piece> {
+        let (sender, pieces) = mpsc::channel();
+        read_from(Path::new("libmanagement-of-no-machine.so.1"), must_be_there, &sender);
+        drop(sender);
+        pieces.iter().collect()
+    }
+
+    #[test]
+    fn a_machine_without_the_library_has_no_fault() {
+        let pieces = read(false);
+        let [Piece::Library(Library::Absent(words)), Piece::End] = &pieces[..] else {
+            panic!("{pieces:?}")
+        };
+        assert!(words.contains("libmanagement-of-no-machine.so.1"), "{words}");
+    }
+
+    #[test]
+    fn a_library_that_somebody_names_has_to_be_there() {
+        let pieces = read(true);
+        assert!(matches!(pieces[..], [Piece::Fault(Fault::LibraryUnusable, _), Piece::End]));
+    }
 }

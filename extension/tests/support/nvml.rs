@@ -1,6 +1,5 @@
 //! A machine whose devices are those of a script: the stand-in for NVML, and passes that load it.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
@@ -23,7 +22,7 @@ impl Machine {
         let mut world = World::sending_to(&receiver.url());
         fs::copy(standin(), world.path("libnvidia-ml.so.1")).unwrap();
         let library = world.path("libnvidia-ml.so.1").display().to_string();
-        write!(world.tables, "[devices]\nlibrary = \"{library}\"\n").unwrap();
+        world.devices = format!("library = \"{library}\"\n");
         let machine = Self { world, receiver };
         machine.becomes(script);
         machine
