@@ -55,6 +55,7 @@ Examples:
   warpgauge groups --explain 4242         why process 4242 is monitored, or is not
   warpgauge control set 4242 occupancy    look into one process by hand
   warpgauge events stat train.*.log.gz    what an event log holds
+  warpgauge events follow gpumon.log      what it says, as it says it
 
 Exit codes:
   0 done   1 findings   2 wrong usage   4 the receiver refused part of the data
@@ -165,7 +166,7 @@ fn dispatch(
         Command::Control { container, command } => {
             control::control(&Setup::load(path)?, container.as_deref(), command, screen, out)
         }
-        Command::Events(command) => events::events(command, screen, out),
+        Command::Events(command) => events::events(command, path, screen, out),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Arguments::command(), "warpgauge", out);
             Ok(Exit::Done)

@@ -319,7 +319,8 @@ fn read_events(root: &mut Section<'_, '_>) -> Vec<EventLog> {
         let format = section.take("format").unwrap_or(EventFormat::Gpumon);
         let group = section.take_checked("group", not_blank);
         let kernels = section.take_checked("kernels", in_bounds).unwrap_or(DEFAULT_KERNELS);
-        logs.push(EventLog { pattern, format, group, kernels });
+        let start = section.take("start").unwrap_or_default();
+        logs.push(EventLog { pattern, format, group, kernels, start });
     }
     logs
 }

@@ -10,6 +10,7 @@
 //! remembers that for the next one (`memory`).
 
 pub mod memory;
+pub mod reader;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,9 +18,9 @@ use std::path::Path;
 use warpgauge_formats::event::{Event, What};
 use warpgauge_formats::finding::{Finding, Severity, Sink};
 use warpgauge_formats::lines::Line;
-use warpgauge_formats::{gpu_flight, gpumon};
 
 use self::memory::{LogMemory, Memory};
+use self::reader::{Reader, log_of};
 use crate::config::events::EventFormat;
 use crate::event_metrics::{EventMetrics, Refusal};
 use crate::skips::Skips;
@@ -35,6 +36,9 @@ const TOO_LONG: &str = "line_too_long";
 const UNKNOWN_TYPE: &str = "unknown_type";
 const UNKNOWN_FIELD: &str = "unknown_field";
 
+/// The only name in [`EventLogs::suspect`].
+const SUSPECT: &str = "suspect";
+
 /// Where a line stands and whose it is.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
@@ -46,6 +50,9 @@ pub struct Place<'a> {
     pub path: &'a Path,
     /// The path without what rotation put into it.
     pub family: &'a str,
+    /// Whether the line stood there before the log was followed: it counts nowhere, but later lines
+    /// may use what it says.
+    pub is_past: bool,
 }
 
 /// The logs of one pass.
@@ -59,6 +66,8 @@ pub struct EventLogs {
     pub lines: u64,
     /// What was not taken.
     pub skipped: Skips,
+    /// What was taken, but looks odd.
+    pub suspect: Skips,
 }
 
 /// The reader of one log; the channels of a GPU Flight session are one.
@@ -70,12 +79,6 @@ struct LogReader {
     number: u64,
     /// Lines whose events have not come yet, and where they stand.
     waiting: BTreeMap<u64, (String, Vec<u8>)>,
-}
-
-#[derive(Debug)]
-enum Reader {
-    Gpumon(gpumon::Reader),
-    GpuFlight(gpu_flight::Reader),
 }
 
 impl EventLogs {
@@ -92,18 +95,24 @@ impl EventLogs {
 
     /// Takes in one line.
     pub fn line(&mut self, place: Place<'_>, line: Line<'_>) {
-        self.lines += 1;
         let shown = || format!("{}:{}", place.path.display(), line.number);
         if line.too_long {
-            let example = || format!("{}: longer than 4 MiB", shown());
-            return self.skipped.note(TOO_LONG, example);
+            if !place.is_past {
+                self.lines += 1;
+                self.skipped.note(TOO_LONG, || format!("{}: longer than 4 MiB", shown()));
+            }
+            return;
         }
-        let log = log_of(place);
+        let log = log_of(place.format, place.family);
         if !self.readers.contains_key(&log) {
             let memory = self.memory.logs.remove(&log).unwrap_or_default();
             self.readers.insert(log.clone(), LogReader::new(place.format, memory));
         }
         let Some(reader) = self.readers.get_mut(&log) else { return };
+        if place.is_past {
+            return reader.learn(place.format, line.bytes);
+        }
+        self.lines += 1;
         let mut taker = Taker {
             place,
             shown: &shown,
@@ -111,6 +120,7 @@ impl EventLogs {
             ended: line.ended,
             metrics: &mut self.metrics,
             skipped: &mut self.skipped,
+            suspect: &mut self.suspect,
             waiting: &mut reader.waiting,
             memory: &mut reader.memory,
             text: line.bytes,
@@ -131,8 +141,10 @@ impl EventLogs {
     /// What the next pass must know. Logs of which nothing was read for long are forgotten.
     #[must_use]
     pub fn into_memory(self, now_ns: u64) -> (Memory, EventMetrics, Skips) {
-        let Self { readers, mut memory, mut metrics, mut skipped, .. } = self;
-        for (log, LogReader { memory: mut of_log, waiting, .. }) in readers {
+        let Self { readers, mut memory, mut metrics, mut skipped, suspect, .. } = self;
+        suspect.log("event logs: odd, but taken");
+        for (log, LogReader { reader, memory: mut of_log, waiting, .. }) in readers {
+            reader.batches().for_each(|batches| of_log.have_read(batches));
             of_log.waiting = waiting.into_values().map(|(_, text)| text).collect();
             of_log.last_read_ns = now_ns;
             if !of_log.is_empty() {
@@ -145,36 +157,11 @@ impl EventLogs {
     }
 }
 
-/// Which files one reader reads: a gpumon file with what rotation made of it, all channels of a GPU
-/// Flight session.
-fn log_of(place: Place<'_>) -> String {
-    match place.format {
-        EventFormat::Gpumon => place.family.to_owned(),
-        EventFormat::GpuFlight => {
-            let mut log = place.family.to_owned();
-            for channel in gpu_flight::Channel::ALL {
-                if let Some(prefix) = place.family.strip_suffix(&format!(".{}.log", channel.name()))
-                {
-                    log = format!("{prefix}.log");
-                }
-            }
-            log
-        }
-    }
-}
-
 impl LogReader {
     fn new(format: EventFormat, mut memory: LogMemory) -> Self {
         let waiting = std::mem::take(&mut memory.waiting);
-        let mut reader = Self {
-            reader: match format {
-                EventFormat::Gpumon => Reader::Gpumon(gpumon::Reader::new(gpumon::Mode::Tolerant)),
-                EventFormat::GpuFlight => Reader::GpuFlight(gpu_flight::Reader::new()),
-            },
-            number: 0,
-            waiting: BTreeMap::new(),
-            memory,
-        };
+        let mut reader =
+            Self { reader: Reader::new(format), number: 0, waiting: BTreeMap::new(), memory };
         for line in reader.memory.replay() {
             reader.number += 1;
             // Its events were taken in by the pass that read it.
@@ -185,15 +172,21 @@ impl LogReader {
             reader.reader.line(reader.number, &line, &mut Deaf);
             reader.waiting.insert(reader.number, ("a line of an earlier pass".to_owned(), line));
         }
+        reader.memory.batches().for_each(|batches| reader.reader.skip_batches(&batches));
         reader
     }
-}
 
-impl Reader {
-    fn line(&mut self, number: u64, bytes: &[u8], sink: &mut dyn Sink) {
-        match self {
-            Self::Gpumon(reader) => reader.line(number, bytes, sink),
-            Self::GpuFlight(reader) => reader.line(number, bytes, sink),
+    /// Takes from a line of the past what later ones may use.
+    fn learn(&mut self, format: EventFormat, line: &[u8]) {
+        let is_dictionary = memory::is_dictionary(line);
+        if format != EventFormat::GpuFlight || !(is_dictionary || memory::is_start(line)) {
+            return;
+        }
+        self.number += 1;
+        let Self { reader, memory, .. } = self;
+        reader.line(self.number, line, &mut Learner { memory, line });
+        if is_dictionary {
+            memory.learn(line);
         }
     }
 }
@@ -207,6 +200,22 @@ impl Sink for Deaf {
     fn unknown(&mut self, _: u64, _: &str) {}
 }
 
+/// Hears of a line of the past whose session it begins.
+struct Learner<'l> {
+    memory: &'l mut LogMemory,
+    line: &'l [u8],
+}
+
+impl Sink for Learner<'_> {
+    fn event(&mut self, _: u64, event: &Event<'_>) {
+        if let (What::Start(_), Some(session)) = (&event.what, &event.source.session) {
+            self.memory.begin(session, self.line);
+        }
+    }
+    fn finding(&mut self, _: Finding) {}
+    fn unknown(&mut self, _: u64, _: &str) {}
+}
+
 /// Takes in what one line says.
 struct Taker<'t> {
     place: Place<'t>,
@@ -215,6 +224,7 @@ struct Taker<'t> {
     ended: bool,
     metrics: &'t mut EventMetrics,
     skipped: &'t mut Skips,
+    suspect: &'t mut Skips,
     waiting: &'t mut BTreeMap<u64, (String, Vec<u8>)>,
     memory: &'t mut LogMemory,
     text: &'t [u8],
@@ -251,17 +261,17 @@ impl Sink for Taker<'_> {
     }
 
     fn finding(&mut self, finding: Finding) {
-        // What is only odd was taken; `warpgauge events validate` tells of it.
-        if finding.severity == Severity::Suspect {
-            return;
-        }
-        let reason = if self.ended { REFUSED } else { TORN };
-        let at = self.answered(finding.line);
-        self.skipped.note(reason, || {
+        let words = |at: &str| {
             let Finding { field, expected, found, .. } = &finding;
             let colon = if field.is_empty() { "" } else { ": " };
             format!("{at}: {field}{colon}expected {expected}, found {found}")
-        });
+        };
+        if finding.severity == Severity::Suspect {
+            return self.suspect.note(SUSPECT, || words(&(self.shown)()));
+        }
+        let reason = if self.ended { REFUSED } else { TORN };
+        let at = self.answered(finding.line);
+        self.skipped.note(reason, || words(&at));
     }
 
     fn unknown(&mut self, line: u64, name: &str) {

@@ -11,9 +11,10 @@ pub mod open_scopes;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use warpgauge_formats::event::{Copy, CopyKind, Event, Phase, Scope, What};
+use warpgauge_formats::event::{Copy, CopyKind, Event, Phase, Scope, Source, What};
 
 use self::devices::DeviceTally;
+use self::durations::Durations;
 use self::named::{ByName, cut};
 use self::open_scopes::OpenScopes;
 
@@ -37,6 +38,22 @@ pub struct EventSource {
     pub session: Option<String>,
 }
 
+impl EventSource {
+    /// The writer of an event of a log that belongs to `group`. Long texts are cut.
+    #[must_use]
+    pub fn of(group: Option<&str>, source: &Source<'_>) -> Self {
+        let text = |text: Option<&str>| {
+            text.filter(|text| !text.is_empty()).map(|text| cut(text).to_owned())
+        };
+        Self {
+            group: group.map(str::to_owned),
+            pid: source.pid,
+            app: text(source.app.as_deref()),
+            session: text(source.session.as_deref()),
+        }
+    }
+}
+
 /// What one source did between two passes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EventTally {
@@ -44,17 +61,17 @@ pub struct EventTally {
     pub kernels: ByName,
     /// How long scopes were open, by name.
     pub scopes: ByName,
-    /// Copies and their bytes, by kind.
+    /// Copies, their bytes and how long they took, by kind.
     pub copies: BTreeMap<CopyKind, Copies>,
     /// The last state of each device.
     pub devices: BTreeMap<i64, DeviceTally>,
 }
 
 /// Copies of one kind.
-#[derive(Debug, Clone, core::marker::Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Copies {
-    /// How many.
-    pub count: u64,
+    /// How many, and how long they took.
+    pub durations: Durations,
     /// Bytes that were copied.
     pub bytes: u64,
 }
@@ -104,15 +121,7 @@ impl EventMetrics {
     /// # Errors
     /// Why it was not taken; nothing has then changed.
     pub fn add(&mut self, group: Option<&str>, event: &Event<'_>) -> Result<(), Refusal> {
-        let text = |text: Option<&str>| {
-            text.filter(|text| !text.is_empty()).map(|text| cut(text).to_owned())
-        };
-        let source = EventSource {
-            group: group.map(str::to_owned),
-            pid: event.source.pid,
-            app: text(event.source.app.as_deref()),
-            session: text(event.source.session.as_deref()),
-        };
+        let source = EventSource::of(group, &event.source);
         let devices = match &event.what {
             What::Start(start) => &start.devices[..],
             What::Sampling(sampling) => &sampling.devices,
@@ -150,11 +159,11 @@ impl EventMetrics {
     }
 
     fn copy(&mut self, source: &EventSource, copy: &Copy<'_>) -> Result<(), Refusal> {
-        let bytes = amount(copy.bytes)?;
+        let (bytes, duration) = (amount(copy.bytes)?, amount(copy.duration.0)?);
         // A number that has no name says nothing, and there are many.
         let kind = copy.kind.name().map_or(CopyKind(0), |_| copy.kind);
         let copies = self.tally(source)?.copies.entry(kind).or_default();
-        copies.count += 1;
+        copies.durations.add(duration);
         copies.bytes = copies.bytes.saturating_add(bytes);
         Ok(())
     }
@@ -187,7 +196,7 @@ fn amount(value: i64) -> Result<u64, Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use warpgauge_formats::event::{Device, Kernel, Source, System};
+    use warpgauge_formats::event::{Device, Kernel, System};
     use warpgauge_formats::time::{Span, Timestamp};
 
     use super::*;

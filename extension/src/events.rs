@@ -8,6 +8,7 @@
 //! The formats themselves are those of `warpgauge_formats`; here is what touches the disk. Nothing
 //! is held in memory beyond the stated limits, whatever the size of a log.
 
+pub mod bounds;
 pub mod clock;
 pub mod convert;
 pub mod format;

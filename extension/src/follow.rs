@@ -35,7 +35,7 @@ pub use self::cursors::CursorError;
 use self::cursors::Cursors;
 use self::discover::{Found, NotOpened, Search};
 use self::reading::{Ended, Turn};
-pub use self::rule::{Rule, RuleFault};
+pub use self::rule::{Rule, RuleFault, Start};
 use crate::skips::Skips;
 
 /// Why files are not read ([`Summary::refused`]).
@@ -60,7 +60,8 @@ const SLICE: u64 = 16 << 20;
 /// One at a time for each consumer: whoever makes one holds a lock.
 #[derive(Debug)]
 pub struct Follower {
-    path: PathBuf,
+    /// Where the cursors lie, if anywhere.
+    path: Option<PathBuf>,
     rules: Vec<Rule>,
     /// As the file has them.
     committed: Cursors,
@@ -101,6 +102,17 @@ pub struct FileId {
     pub path: PathBuf,
     /// The path without what rotation put into it: the same for all files made of one.
     pub family: String,
+    /// Bytes of it that stood there when following began at the end ([`Start::End`]), of a compressed
+    /// file all; 0 where it began at the beginning.
+    pub stood: u64,
+}
+
+impl FileId {
+    /// Whether a line of this file stood there, with its newline, before following began.
+    #[must_use]
+    pub fn is_past(&self, line: &Line<'_>) -> bool {
+        line.offset.saturating_add(line.bytes.len() as u64) < self.stood
+    }
 }
 
 /// What the consumer says to a line.
@@ -155,7 +167,14 @@ impl Follower {
         let path = Self::cursor_file(state, consumer);
         let committed = Cursors::load(&path)?;
         let current = committed.clone();
-        Ok(Self { path, rules, committed, current, limits: Limits::default() })
+        Ok(Self { path: Some(path), rules, committed, current, limits: Limits::default() })
+    }
+
+    /// A follower that has its cursors in memory only.
+    #[must_use]
+    pub fn in_memory(rules: Vec<Rule>) -> Self {
+        let (committed, current) = Default::default();
+        Self { path: None, rules, committed, current, limits: Limits::default() }
     }
 
     /// Where a consumer's cursors lie.
@@ -202,6 +221,7 @@ impl Follower {
                 assign::assign(found, is_partial, &mut self.current, now_ns, patience, deadline);
             self.add_those_in_motion(&Places::of(&seen), &mut assigned, deadline);
             if assigned.blurred.is_empty() {
+                self.begin(&assigned, is_partial);
                 return (assigned, is_late);
             }
             if look == MOST_LOOKS {
@@ -212,6 +232,23 @@ impl Follower {
             self.current = before.clone();
         }
         (Assigned::default(), true)
+    }
+
+    /// Notes what stood there at the first whole look for a pattern whose following begins at the end.
+    fn begin(&mut self, assigned: &Assigned, is_partial: bool) {
+        for Part { found, stream, head, .. } in &assigned.parts {
+            let Some(rule) = self.rules.get(found.rule) else { continue };
+            let is_first = !head.is_empty() && !self.current.begun.contains(rule.pattern());
+            if is_first
+                && rule.start == Start::End
+                && let Some(cursor) = self.current.of.get_mut(stream)
+            {
+                cursor.stood = if found.is_packed { u64::MAX } else { found.state.size };
+            }
+        }
+        if !is_partial && !assigned.is_late {
+            self.current.begun = self.rules.iter().map(|rule| rule.pattern().to_owned()).collect();
+        }
     }
 
     /// A family in which contents have come is blurred as well when its files are not by now what
@@ -300,7 +337,8 @@ impl Follower {
             return ControlFlow::Break(());
         }
         let (path, family) = (found.path.clone(), found.family.clone());
-        let file = FileId { rule: found.rule, stream: *stream, path, family };
+        let stood = cursor.stood;
+        let file = FileId { rule: found.rule, stream: *stream, path, family, stood };
         let (bytes, deadline) = (budget.left.min(budget.slice), budget.deadline);
         let turn = Turn { file: &file, found, head, budget: bytes, deadline, now_ns, is_final };
         let before = (cursor.offset, cursor.lines);
@@ -344,7 +382,9 @@ impl Follower {
     /// # Errors
     /// [`CursorError`]; the next follower then meets the lines again.
     pub fn commit(&mut self) -> Result<(), CursorError> {
-        self.current.store(&self.path)?;
+        if let Some(path) = &self.path {
+            self.current.store(path)?;
+        }
         self.committed = self.current.clone();
         Ok(())
     }

@@ -58,6 +58,8 @@ pub struct EventHealth<'a> {
     pub lines: u64,
     /// What was not taken, by reason.
     pub skipped: &'a Skips,
+    /// Findings about lines that were taken.
+    pub suspect: u64,
 }
 
 /// The extension's metrics of one window.
@@ -104,8 +106,9 @@ fn record(health: &Health<'_>, meter: &Meter) {
         };
         sum(meter, metric, points, Some(reason));
     }
-    if let Some(EventHealth { lines, skipped }) = events {
+    if let Some(EventHealth { lines, skipped, suspect }) = events {
         sum(meter, metrics::EVENT_LINES, *lines, None);
+        sum(meter, metrics::EVENTS_SUSPECT, *suspect, None);
         for (reason, skip) in skipped.iter() {
             sum(meter, metrics::EVENTS_SKIPPED, skip.count, Some(reason));
         }

@@ -28,4 +28,5 @@ pub mod report;
 pub mod setup;
 pub mod skips;
 pub mod spool;
+pub mod traces;
 pub mod unmeasured;

@@ -2,7 +2,11 @@
 //!
 //! `docs/metrics.md` holds the same table; a test compares the two.
 
+mod devices;
+
 use warpgauge_wire::Function;
+
+pub use self::devices::*;
 
 /// How a metric's points are to be read (OTLP `Metric.data`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,99 +152,13 @@ pub const COPIED: Metric = Metric {
     attributes: &["gpu.memory.copy.kind"],
 };
 
-/// What the attributes of a device say (OpenTelemetry semantic conventions, "hw"). `hw.parent` is
-/// that of a MIG instance alone.
-const DEVICE: &[&str] = &["hw.id", "hw.type", "hw.name", "hw.parent"];
-
-/// Memory in use.
-pub const DEVICE_MEMORY_USAGE: Metric = Metric {
-    name: "hw.gpu.memory.usage",
-    unit: "By",
-    kind: Kind::Gauge,
-    description: "Device memory in use, the last reading",
-    attributes: DEVICE,
-};
-
-/// Memory that there is.
-pub const DEVICE_MEMORY_LIMIT: Metric = Metric {
-    name: "hw.gpu.memory.limit",
-    unit: "By",
-    kind: Kind::Gauge,
-    description: "Device memory that there is, the last reading",
-    attributes: DEVICE,
-};
-
-/// Share of the time in which a kernel ran.
-pub const DEVICE_UTILIZATION: Metric = Metric {
-    name: "hw.gpu.utilization",
-    unit: "1",
-    kind: Kind::Gauge,
-    description: "Share of the time in which a kernel ran on the device, mean of the readings",
-    attributes: DEVICE,
-};
-
-/// Temperature.
-pub const DEVICE_TEMPERATURE: Metric = Metric {
-    name: "hw.temperature",
-    unit: "Cel",
-    kind: Kind::Gauge,
-    description: "Temperature of the device, the last reading",
-    attributes: DEVICE,
-};
-
-/// Power.
-pub const DEVICE_POWER: Metric = Metric {
-    name: "hw.power",
-    unit: "W",
-    kind: Kind::Gauge,
-    description: "Power of the device, mean of the readings",
-    attributes: DEVICE,
-};
-
-/// Memory that no process can have.
-pub const DEVICE_MEMORY_RESERVED: Metric = Metric {
-    name: "warpgauge.device.memory.reserved",
-    unit: "By",
-    kind: Kind::Gauge,
-    description: "Device memory that the driver keeps for itself",
-    attributes: DEVICE,
-};
-
-/// Share of the time in which memory was read or written. Not `hw.gpu.memory.utilization`, which
-/// is the share of the memory that is in use.
-pub const DEVICE_MEMORY_ACTIVITY: Metric = Metric {
-    name: "warpgauge.device.memory.activity",
-    unit: "1",
-    kind: Kind::Gauge,
-    description: "Share of the time in which device memory was read or written",
-    attributes: DEVICE,
-};
-
-/// What keeps the clocks low.
-pub const DEVICE_THROTTLING: Metric = Metric {
-    name: "warpgauge.device.throttling",
-    unit: "1",
-    kind: Kind::Gauge,
-    description: "Whether (1) or not (0) the device's clocks are held low for the reason",
-    attributes: &["hw.id", "hw.type", "hw.name", "reason"],
-};
-
-/// What a monitored process uses.
-pub const PROCESS_DEVICE_MEMORY: Metric = Metric {
-    name: "warpgauge.process.device.memory.usage",
-    unit: "By",
-    kind: Kind::Gauge,
-    description: "Device memory that the process uses, as the driver counts",
-    attributes: DEVICE,
-};
-
-/// What could not be read from the devices, by reason.
-pub const DEVICE_FAULTS: Metric = Metric {
-    name: "warpgauge.devices.faults",
-    unit: "{fault}",
-    kind: Kind::MonotonicSum,
-    description: "Questions to the management library that had no answer",
-    attributes: &["reason"],
+/// How long they took.
+pub const COPY_DURATION: Metric = Metric {
+    name: "gpu.memory.copy.duration",
+    unit: "s",
+    kind: Kind::Histogram,
+    description: "Durations of the memory copies that event logs tell of",
+    attributes: &["gpu.memory.copy.kind"],
 };
 
 /// Lines of event logs that were read.
@@ -259,6 +177,15 @@ pub const EVENTS_SKIPPED: Metric = Metric {
     kind: Kind::MonotonicSum,
     description: "Files, lines, events and unknown fields of event logs that were not taken",
     attributes: &["reason"],
+};
+
+/// What of the event logs was taken but looks odd.
+pub const EVENTS_SUSPECT: Metric = Metric {
+    name: "warpgauge.events.suspect",
+    unit: "{finding}",
+    kind: Kind::MonotonicSum,
+    description: "Findings about lines of event logs that were taken all the same, such as a duration that is not end less start",
+    attributes: &[],
 };
 
 /// Measurements that were consumed and attributed.
@@ -406,7 +333,7 @@ pub const PROCESSES: Metric = Metric {
 };
 
 /// Every metric, in the order of the documentation.
-pub const CATALOGUE: [Metric; 41] = [
+pub const CATALOGUE: [Metric; 43] = [
     INSTRUCTIONS,
     LAUNCHES,
     OCCUPANCY,
@@ -420,6 +347,7 @@ pub const CATALOGUE: [Metric; 41] = [
     SCOPE_DURATION,
     COPIES,
     COPIED,
+    COPY_DURATION,
     DEVICE_MEMORY_USAGE,
     DEVICE_MEMORY_LIMIT,
     DEVICE_UTILIZATION,
@@ -432,6 +360,7 @@ pub const CATALOGUE: [Metric; 41] = [
     DEVICE_FAULTS,
     EVENT_LINES,
     EVENTS_SKIPPED,
+    EVENTS_SUSPECT,
     MEASUREMENTS_READ,
     MEASUREMENTS_REFUSED,
     MEASUREMENTS_UNATTRIBUTED,

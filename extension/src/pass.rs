@@ -108,9 +108,11 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
         spool_age: waiting.first().map_or(Duration::ZERO, |oldest| oldest.age(now_ns)),
         processes: runtime_config.listed,
         health_files_removed,
-        events: events
-            .is_read
-            .then_some(EventHealth { lines: events.lines, skipped: &events.skipped }),
+        events: events.is_read.then_some(EventHealth {
+            lines: events.lines,
+            suspect: events.suspect,
+            skipped: &events.skipped,
+        }),
         device_faults: &sample.faults,
     };
     resources.push(health::collect(&health, export.host.extension(), window)?);

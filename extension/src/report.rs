@@ -51,6 +51,8 @@ pub struct EventReport {
     pub lines: u64,
     /// What was not taken, by reason.
     pub skipped: Vec<Refused>,
+    /// Findings about lines that were taken all the same.
+    pub suspect: u64,
     /// Why they could not be read at all.
     pub failure: Option<String>,
 }
@@ -226,8 +228,8 @@ impl From<Forwarded> for Forwarding {
 impl EventReport {
     /// Puts the parts together.
     #[must_use]
-    pub fn new(lines: u64, skipped: &Skips, failure: Option<String>) -> Self {
-        Self { lines, skipped: list(skipped), failure }
+    pub fn new(lines: u64, skipped: &Skips, suspect: u64, failure: Option<String>) -> Self {
+        Self { lines, skipped: list(skipped), suspect, failure }
     }
 }
 

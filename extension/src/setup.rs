@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::config::document::Fault;
+use crate::config::events::EventStart;
 use crate::follow;
 use crate::forward;
 use crate::groups::Rules;
@@ -155,7 +156,10 @@ fn compile_events(config: &Config, faults: &mut Vec<Fault>) -> Vec<follow::Rule>
     let mut rules = Vec::new();
     for (index, log) in config.events.iter().enumerate() {
         match follow::Rule::new(&log.pattern) {
-            Ok(rule) => rules.push(rule),
+            Ok(rule) => rules.push(rule.starting(match log.start {
+                EventStart::Start => follow::Start::Beginning,
+                EventStart::End => follow::Start::End,
+            })),
             Err(found) => {
                 let fault = config.locate(&format!("events[{index}].pattern"), found.to_string());
                 // A missing one is said already.

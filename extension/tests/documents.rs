@@ -95,7 +95,7 @@ fn every_commented_key_of_the_example_is_one_that_the_program_knows() {
             }
         }
         // The keys of an optional table come with it, and it with those that it needs.
-        let of_events = ["[[events]]", "pattern", "format", "group", "kernels"];
+        let of_events = ["[[events]]", "pattern", "format", "group", "start", "kernels"];
         if of_events.contains(&key) {
             for line in &mut changed {
                 let commented = line.strip_prefix("# ").unwrap_or_default();

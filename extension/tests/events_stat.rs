@@ -40,6 +40,14 @@ COUNT  EVENT
     1  start
     1  system_sample
 
+DEVICE    SPAN     BUSY  COMPUTE  COMM  HIDDEN   MEMORY  WAITING    IDLE  NAME
+     0  411 ns   13.1 %   13.1 %     -       -    0.0 %    0.0 %  86.9 %  trainer
+     -  100 ns  100.0 %    0.0 %     -       -  100.0 %    0.0 %   0.0 %  trainer
+
+DEVICE  STREAM  PIECES    BUSY    SHARE  HOST WAIT  KERNEL WAIT    OTHER WAIT
+     0       3       5   54 ns   13.1 %       0 ns       357 ns          0 ns
+     -    work       1  100 ns  100.0 %       0 ns         0 ns          0 ns
+
  TIME   SHARE  LAUNCHES   MEAN  LONGEST  KERNEL
 22 ns  40.7 %         2  11 ns    11 ns  kernel_1
 20 ns  37.0 %         2  10 ns    10 ns  kernel_0
@@ -179,4 +187,34 @@ fn more_kernels_than_are_kept_apart_are_counted_together() {
     let apart = told["kernel_names"].as_u64().unwrap();
     assert_eq!(apart, 262_144);
     assert_eq!(told["kernels_beyond_the_limit"]["launches"], 300_000 - apart);
+}
+
+#[test]
+fn calls_tell_how_long_work_waited_to_start() {
+    let (_kept, folder) = folder();
+    let kernel = |start: i64, correlation: i64| {
+        format!(
+            r#"{{"type":"kernel_event","pid":7,"app":"trainer","session_id":"s/1","name":"gemm","device_id":0,"stream_id":3,"start_ns":{start},"end_ns":{},"api_start_ns":{},"api_exit_ns":{},"corr_id":{correlation}}}"#,
+            start + 100,
+            start - 60,
+            start - 40
+        ) + "\n"
+    };
+    let at = 1_700_000_000_000_000_000;
+    let path = write(&folder, "train.log", kernel(at, 1) + &kernel(at + 400, 2));
+    let told = stat(&["--json", &path]).json();
+    let device = &told["work"][0];
+    assert_eq!((&device["busy_ns"], &device["idle_ns"]), (&json!(200), &json!(300)));
+    let delays = &device["launch_to_start"];
+    assert_eq!(
+        (&delays["from_call"]["count"], &delays["from_call"]["min_ns"]),
+        (&json!(2), &json!(60))
+    );
+    assert_eq!(
+        (&delays["from_return"]["max_ns"], &delays["without_call"]),
+        (&json!(40), &json!(0))
+    );
+    assert_eq!(device["streams"][0]["host_wait_ns"], 300);
+    let shown = stat(&[&path]).out;
+    assert!(shown.contains("CALL P50"), "{shown}");
 }

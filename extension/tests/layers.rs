@@ -14,13 +14,14 @@ use std::path::Path;
 
 /// Which modules each module may use. A module stands below all that it uses, so the table has no
 /// circle. Those that may see everything come last.
-const LAYERS: [(&str, &[&str]); 24] = [
+const LAYERS: [(&str, &[&str]); 25] = [
     // The model, and what needs nothing of ours.
     ("aggregate", &[]),
     ("atomic_file", &[]),
     ("config", &[]),
     // Files in the formats of the formats crate: a world of its own.
     ("events", &[]),
+    ("traces", &["events"]),
     ("lock", &[]),
     ("metrics", &[]),
     ("procfs", &[]),

@@ -29,7 +29,7 @@ mod waiting;
 
 pub use columnar::{Channels, Columnar, Details};
 pub use fat_line::Fat;
-pub use reader::Reader;
+pub use reader::{Batches, Reader};
 
 /// The files of a session: `<prefix>.<channel>.log`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -3,15 +3,18 @@
 //! ```text
 //! bytes   k1k2_longer...         every text behind the other
 //! ends    2  11  ...             where each ends: handle 0 is bytes[0..2], handle 1 is [2..11]
-//! table   hash -> handle         to find a text that is there already
+//! table   . . (hash, 1) . (hash, 0) . .   open addressing, to find a text that is there already
 //! ```
 //!
 //! A handle carries in its type what kind of text it names, so that a kernel's name cannot be
 //! looked up among the scopes.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::marker::PhantomData;
+use std::num::NonZeroU32;
+use std::ops::Range;
+
+use foldhash::fast::RandomState;
 
 /// Names one text of an [`Interner`] of the same kind.
 pub struct Handle<K> {
@@ -59,12 +62,20 @@ pub struct Full {
     pub limit: usize,
 }
 
+/// A place of the table: some bits of a text's hash, and the text's place; free without one.
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    hash: u32,
+    text: Option<NonZeroU32>,
+}
+
 /// Stores texts of one kind.
 #[derive(Debug)]
 pub struct Interner<K> {
     bytes: String,
     ends: Vec<usize>,
-    table: HashMap<u64, Vec<u32>, Finished>,
+    /// As many slots as a power of two, or none; at most three of four are taken.
+    table: Vec<Slot>,
     hasher: RandomState,
     limit: usize,
     kind: PhantomData<fn() -> K>,
@@ -77,8 +88,8 @@ impl<K> Interner<K> {
         Self {
             bytes: String::new(),
             ends: vec![],
-            table: HashMap::default(),
-            hasher: RandomState::new(),
+            table: vec![],
+            hasher: RandomState::default(),
             limit,
             kind: PhantomData,
         }
@@ -89,7 +100,7 @@ impl<K> Interner<K> {
     /// # Errors
     /// Where it is new and does not fit any more.
     pub fn intern(&mut self, text: &str) -> Result<(Handle<K>, bool), Full> {
-        let hash = self.hasher.hash_one(text);
+        let hash = self.hash(text);
         if let Some(index) = self.find(hash, text) {
             return Ok((self.handle(index), false));
         }
@@ -97,11 +108,21 @@ impl<K> Interner<K> {
         if self.bytes.len() + text.len() > self.limit {
             return Err(full);
         }
-        let index = u32::try_from(self.ends.len()).map_err(|_| full)?;
+        let index = self.len();
+        let place = index.checked_add(1).and_then(NonZeroU32::new).ok_or(full)?;
+        if self.ends.len() >= self.table.len() / 4 * 3 {
+            self.grow();
+        }
         self.bytes.push_str(text);
         self.ends.push(self.bytes.len());
-        self.table.entry(hash).or_default().push(index);
+        self.put(Slot { hash, text: Some(place) });
         Ok((self.handle(index), true))
+    }
+
+    /// The handle of `text`, where it has one.
+    #[must_use]
+    pub fn get(&self, text: &str) -> Option<Handle<K>> {
+        self.find(self.hash(text), text).map(|index| self.handle(index))
     }
 
     /// The text that `handle` names; empty for a handle of another interner that is longer.
@@ -145,41 +166,57 @@ impl<K> Interner<K> {
     }
 
     fn at(&self, index: u32) -> &str {
+        self.bytes.get(self.range(index)).unwrap_or_default()
+    }
+
+    /// Where a text stands; nothing at the beginning where there are not so many.
+    #[inline]
+    fn range(&self, index: u32) -> Range<usize> {
         let index = index as usize;
         let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
-        let end = self.ends.get(index).copied().unwrap_or(0);
-        self.bytes.get(start.unwrap_or(0)..end).unwrap_or_default()
+        match self.ends.get(index) {
+            Some(end) => start.unwrap_or(0)..*end,
+            None => 0..0,
+        }
     }
 
-    fn find(&self, hash: u64, text: &str) -> Option<u32> {
-        let candidates = self.table.get(&hash)?;
-        candidates.iter().copied().find(|index| self.at(*index) == text)
+    /// The lower bits of the hash.
+    fn hash(&self, text: &str) -> u32 {
+        self.hasher.hash_one(text) as u32
     }
-}
 
-/// The table's keys are hashes already.
-#[derive(Debug, Default, Clone)]
-struct Finished;
-
-impl BuildHasher for Finished {
-    type Hasher = Finish;
-    fn build_hasher(&self) -> Finish {
-        Finish(0)
+    /// The places where a text of that hash may be, the likeliest first.
+    fn probes(&self, hash: u32) -> impl Iterator<Item = usize> + use<K> {
+        let slots = self.table.len();
+        (0..slots).map(move |step| (hash as usize).wrapping_add(step) & (slots - 1))
     }
-}
 
-#[derive(Debug)]
-struct Finish(u64);
+    fn find(&self, hash: u32, text: &str) -> Option<u32> {
+        for place in self.probes(hash) {
+            let slot = self.table.get(place)?;
+            let index = slot.text?.get() - 1;
+            if slot.hash == hash
+                && self.bytes.as_bytes().get(self.range(index)) == Some(text.as_bytes())
+            {
+                return Some(index);
+            }
+        }
+        None
+    }
 
-impl std::hash::Hasher for Finish {
-    fn finish(&self) -> u64 {
-        self.0
+    /// Takes the first free slot, of which there is always one.
+    fn put(&mut self, slot: Slot) {
+        let is_free = |place: &usize| self.table.get(*place).is_some_and(|it| it.text.is_none());
+        let free = self.probes(slot.hash).find(is_free);
+        if let Some(place) = free.and_then(|place| self.table.get_mut(place)) {
+            *place = slot;
+        }
     }
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
-    }
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
+
+    fn grow(&mut self) {
+        let slots = (self.table.len() * 2).max(16);
+        let before = std::mem::replace(&mut self.table, vec![Slot::default(); slots]);
+        before.into_iter().filter(|slot| slot.text.is_some()).for_each(|slot| self.put(slot));
     }
 }
 
@@ -202,6 +239,20 @@ mod tests {
             }
             let distinct: std::collections::HashSet<_> = texts.iter().collect();
             prop_assert_eq!(interner.len() as usize, distinct.len());
+        }
+    }
+
+    #[test]
+    fn thousands_of_texts_are_found_again_and_others_are_not() {
+        let mut interner = Interner::<Kernel>::with_limit(usize::MAX);
+        let text = |number: u32| format!("kernel {number}");
+        for number in 0..10_000 {
+            let (handle, new) = interner.intern(&text(number)).unwrap();
+            assert!(new && handle.index() == number);
+        }
+        for number in 0..10_000 {
+            assert_eq!(interner.get(&text(number)).map(Handle::index), Some(number));
+            assert_eq!(interner.get(&text(number + 10_000)), None);
         }
     }
 

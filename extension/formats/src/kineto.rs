@@ -21,13 +21,16 @@
 //! Some versions write texts of metadata with `/"` where `\"` should stand. That is no JSON, and the
 //! error says where; [`Repaired`] mends it.
 
-mod args;
-mod category;
+pub(crate) mod args;
+pub(crate) mod category;
+pub(crate) mod document;
+pub(crate) mod drawn;
 mod interpret;
 mod members;
 mod read;
 mod repair;
-mod write;
+pub(crate) mod unsaid;
+pub(crate) mod write;
 
 pub use read::read;
 pub use repair::Repaired;

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! bytes ── lines ── json ── adapter (gpumon, gpu_flight) ── event::Event ── adapter ── bytes
-//! bytes ── json::stream ─── adapter (kineto) ── trace::Record ── adapter (kineto, perfetto) ── bytes
+//! bytes ── json::stream ─── adapter (kineto) ── trace::Record ── adapter (kineto, chrome, perfetto) ── bytes
+//! event::Event ── timeline ── trace::Record
 //! bytes ── lines or json::stream ── telemetry::TelemetryEvent ── bytes
 //! ```
 //!
@@ -12,6 +13,7 @@
 //! the line; whatever a format cannot hold is counted in a [`loss::Losses`].
 #![forbid(unsafe_code)]
 
+pub mod chrome;
 pub mod event;
 pub mod finding;
 pub mod gpu_flight;
@@ -28,4 +30,5 @@ mod record;
 pub mod tables;
 pub mod telemetry;
 pub mod time;
+pub mod timeline;
 pub mod trace;

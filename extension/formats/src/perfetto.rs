@@ -17,7 +17,6 @@
 
 mod annotations;
 mod dictionary;
-mod lanes;
 mod packets;
 mod tracks;
 mod window;

@@ -1,7 +1,8 @@
 //! The model that all traces have in common.
 //!
 //! ```text
-//! kineto::read ──> Record ──> kineto::Writer | perfetto::Writer
+//! kineto::read ──────────────────┐
+//! event::Event ──> timeline ─────┴─> Record ──> kineto, chrome or perfetto::Writer
 //! ```
 //!
 //! A trace is a stream of [`Record`]s: slices and instants ([`TraceEvent`]), the ends of arrows
@@ -19,6 +20,7 @@ mod event_type;
 mod flow;
 pub(crate) mod json;
 mod label;
+pub(crate) mod lanes;
 mod memory;
 mod owned;
 mod value;
@@ -32,6 +34,7 @@ pub use value::{Id, Metadata, Value};
 
 use crate::event::{Dim3, Text};
 use crate::finding::Finding;
+use crate::json::stream::Position;
 use crate::time::{Span, Timestamp};
 
 /// One thing that a trace says.
@@ -148,6 +151,9 @@ impl TraceEvent<'_> {
 pub trait Sink {
     /// One record, which begins in the line with that number.
     fn record(&mut self, line: u64, record: &Record<'_>);
+    /// Where the record begins that the findings behind this are about. Who shows lines only need not
+    /// hear it.
+    fn at(&mut self, _position: Position) {}
     /// One thing that is wrong.
     fn finding(&mut self, finding: Finding);
     /// A kind or category that the reader does not know. Nothing is wrong and the record is handed

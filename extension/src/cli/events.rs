@@ -1,19 +1,29 @@
-//! `warpgauge events`: event logs, checked, converted and summed up.
+//! `warpgauge events`: event logs, checked, converted, summed up and followed.
 
 mod convert;
+mod filters;
+mod follow;
 mod progress;
 mod stat;
+mod trace_stat;
 mod units;
 mod validate;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use regex::Regex;
+
+use self::filters::Filters;
 use super::screen::Screen;
 use crate::events::format::Format;
 use crate::report::Exit;
+use crate::traces::split::SplitBy;
+
+/// Heading of the arguments that work on traces.
+const OF_TRACES: &str = "Traces";
 
 /// What to do with event logs.
 #[derive(Debug, Subcommand)]
@@ -45,13 +55,32 @@ its name when it is whole: an interrupted conversion leaves nothing behind.
 
 Exit codes: 0 converted   1 something would be lost, nothing was written   2 wrong usage   75 try again later")]
     Convert(Convert),
-    /// What a log holds: kernels, scopes, copies, memory
+    /// What a log or a trace holds: kernels, scopes, copies, memory, busy and idle time
     #[command(after_help = "\
 Examples:
   warpgauge events stat train.*.log.gz
   warpgauge events stat --top 3 tables
+  warpgauge events stat rank*.json.gz
   warpgauge events stat --json gpumon.log | jq '.kernels[0]'")]
     Stat(Stat),
+    /// What logs say, as they say it, through every rotation
+    #[command(after_help = "\
+Examples:
+  warpgauge events follow gpumon_trainer_1234.log
+  warpgauge events follow --type kernel --name gemm '/var/log/gpu/*.log'
+  warpgauge events follow --json --for 60 train.*.log | jq 'select(.duration_ns > 1000000)'
+  warpgauge events follow --from-start train.log | less
+
+Without FILE, the logs of [[events]] in the configuration. A file is followed with what rotation makes
+of it (train.log.1, train.log.2.gz, train.3.log), from now on. Quote a pattern, so that files that come
+later are found; a file that is not there yet is waited for. Of GPU Flight logs, what stands there is
+looked through for the names that later lines use. With --json there is one event in each line, in the
+words of the common model; findings, and files that are not read, go to standard error.
+
+Nothing is written to the disk: what a pass has read and has still to read is its own business.
+
+Exit codes: 0 interrupted, the pipe was closed or the time is over   2 wrong usage   78 configuration error")]
+    Follow(Follow),
 }
 
 /// Arguments of `events validate`.
@@ -59,23 +88,29 @@ Examples:
 pub struct Validate {
     /// Format of the logs
     #[arg(long, value_enum)]
-    format: Lines,
+    format: Checked,
     /// gpumon: exactly the published schema; gpu-flight: what is unknown is a finding
     #[arg(long)]
     strict: bool,
-    /// Logs; `-` is standard input
+    /// kineto: read on where quotes within texts were written as `/"`, and say how many were mended
+    #[arg(long)]
+    repair: bool,
+    /// Logs or traces; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
-/// The formats that have lines.
+/// The formats that can be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Lines {
+enum Checked {
     /// gpumon's lines, one event each
     Gpumon,
     /// GPU Flight's batches, and its older lines
     #[value(alias = "gpu-flight-fat")]
     GpuFlight,
+    /// PyTorch's traces, and Chrome's JSON
+    #[value(alias = "chrome")]
+    Kineto,
 }
 
 /// Arguments of `events convert`.
@@ -96,6 +131,17 @@ pub struct Convert {
     /// Leave out what the format cannot hold, and say what that was
     #[arg(long)]
     lossy: bool,
+    #[command(flatten)]
+    filter: Filters,
+    /// Make one trace of several: times on one clock, ranks apart
+    #[arg(long, help_heading = OF_TRACES)]
+    merge: bool,
+    /// Make several traces of one: `rank`, or `time=100ms`
+    #[arg(long, value_name = "BY", help_heading = OF_TRACES)]
+    split: Option<SplitBy>,
+    /// Mend quotes within texts that were written as `/"`
+    #[arg(long, help_heading = OF_TRACES)]
+    repair: bool,
     /// Replace what stands at OUT
     #[arg(long, short)]
     force: bool,
@@ -119,16 +165,59 @@ pub struct Stat {
     /// Format of the logs [default: told by the content]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Kernels to show, and scopes within each scope
+    /// Kernels to show, scopes within each scope, streams and counters
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
+    /// Traces: mend quotes within texts that were written as `/"`
+    #[arg(long)]
+    repair: bool,
     /// Logs, or folders of tables; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
+/// The formats whose lines can be followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Followed {
+    /// gpumon's lines, one event each
+    Gpumon,
+    /// GPU Flight's batches, and its older lines
+    #[value(alias = "gpu-flight-fat")]
+    GpuFlight,
+}
+
+/// Arguments of `events follow`.
+#[derive(Debug, Args)]
+pub struct Follow {
+    /// Format of the logs [default: told by the content, or by the configuration]
+    #[arg(long, value_enum)]
+    format: Option<Followed>,
+    /// Show what stands there already, too, the oldest first
+    #[arg(long)]
+    from_start: bool,
+    /// Only events of these types, as --json names them, or all of `scope` or `sampling`
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',',
+        value_parser = clap::builder::PossibleValuesParser::new(follow::TYPES))]
+    types: Vec<String>,
+    /// Only events whose kernel, scope, copy or sampling has such a name
+    #[arg(long, value_name = "REGEX")]
+    name: Option<Regex>,
+    /// Stop after so many seconds
+    #[arg(long = "for", visible_alias = "duration", value_name = "SECONDS", value_parser = positive)]
+    seconds: Option<f64>,
+    /// Files or patterns
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0);
+    seconds.ok_or_else(|| "not a number of seconds from 0".to_owned())
+}
+
 pub(super) fn events(
     command: &Command,
+    config: &Path,
     screen: &Screen,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
@@ -136,6 +225,7 @@ pub(super) fn events(
         Command::Validate(arguments) => validate::validate(arguments, screen, out),
         Command::Convert(arguments) => convert::convert(arguments, screen, out),
         Command::Stat(arguments) => stat::stat(arguments, screen, out),
+        Command::Follow(arguments) => follow::follow(arguments, config, screen, out),
     }
 }
 

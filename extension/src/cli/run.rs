@@ -56,10 +56,16 @@ fn write(out: &mut dyn Write, report: &Report, dry_run: bool, screen: &Screen) -
             refused.count, refused.reason, refused.example
         )?;
     }
-    if let Some(EventReport { lines, skipped, failure }) = &report.events {
+    if let Some(EventReport { lines, skipped, suspect, failure }) = &report.events {
         writeln!(out, "followed   {lines} lines of event logs")?;
         for Refused { reason, count, example } in skipped {
             writeln!(out, "skipped    {count} x {reason}, the first: {}", printable(example))?;
+        }
+        if *suspect > 0 {
+            writeln!(
+                out,
+                "odd        {suspect} findings about lines that were taken; `warpgauge events validate` names them"
+            )?;
         }
         if let Some(failure) = failure {
             writeln!(out, "to mend    {}", printable(failure))?;

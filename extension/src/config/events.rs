@@ -17,6 +17,19 @@ pub struct EventLog {
     /// `kernels`: for each process, how many kernels, by the time that they took in a pass, have
     /// series of their own, and how many scopes; the others share `_OTHER`.
     pub kernels: usize,
+    /// `start`: where reading begins in the files that stand there when the pattern is new.
+    pub start: EventStart,
+}
+
+/// Where reading begins in files that stand there already; files that come later are read whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventStart {
+    /// At their beginning.
+    #[default]
+    Start,
+    /// At their end.
+    End,
 }
 
 /// What a log is written in.

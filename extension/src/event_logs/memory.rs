@@ -1,7 +1,7 @@
 //! What one pass remembers of the logs for the next: `<state>/events.json`.
 //!
-//! Of a GPU Flight session: its dictionaries, its first line, and the batches that still wait for
-//! theirs. They are kept as the log has them and read again by the same reader, so that there is no
+//! Of a GPU Flight session: its dictionaries, its first line, the batches that still wait for theirs,
+//! and the numbers of those that were read. The lines are kept as the log has them and read again by the same reader, so that there is no
 //! second form of a reader's state to go wrong.
 
 use std::collections::BTreeMap;
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use warpgauge_formats::gpu_flight::Batches;
 
 use crate::event_metrics::open_scopes::OpenScopes;
 use crate::skips::Skips;
@@ -23,6 +24,9 @@ const MEMORY_NS: u64 = 7 * 24 * 3_600 * 1_000_000_000;
 
 /// Bytes of all that is remembered of all logs; the logs that were not read for longest go first.
 const MOST_BYTES: usize = 64 << 20;
+
+/// What a range of numbers costs.
+const RANGE: usize = size_of::<(i64, i64)>();
 
 /// `reason` of logs whose memory went.
 pub const FORGOTTEN: &str = "memory_full";
@@ -54,9 +58,12 @@ pub struct LogMemory {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 struct Session {
     /// Its first line.
     start: Option<String>,
+    /// The numbers of the batches that were read, by type: first and last of each range.
+    batches: BTreeMap<String, Vec<(i64, i64)>>,
     /// By the key in a `dictionary_update`, then by id.
     dictionaries: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -119,7 +126,8 @@ impl LogMemory {
         let texts = self.sessions.values().map(|session| {
             let tables = session.dictionaries.values().flatten();
             let texts: usize = tables.map(|(id, text)| id.len() + text.len() + 8).sum();
-            texts + session.start.as_ref().map_or(0, String::len)
+            let ranges = session.batches.values().map(Vec::len).sum::<usize>() * RANGE;
+            texts + ranges + session.start.as_ref().map_or(0, String::len)
         });
         texts.sum::<usize>() + self.waiting.iter().map(Vec::len).sum::<usize>()
     }
@@ -146,6 +154,20 @@ impl LogMemory {
         }
     }
 
+    /// Remembers which batches were read.
+    pub(super) fn have_read(&mut self, Batches { session, of, numbers }: Batches<'_>) {
+        let session = self.sessions.entry(session.to_owned()).or_default();
+        session.batches.insert(of.to_owned(), numbers);
+    }
+
+    /// The batches that were read.
+    pub(super) fn batches(&self) -> impl Iterator<Item = Batches<'_>> {
+        self.sessions.iter().flat_map(|(name, session)| {
+            let numbers = session.batches.iter();
+            numbers.map(|(of, numbers)| Batches { session: name, of, numbers: numbers.clone() })
+        })
+    }
+
     /// The lines that tell a reader what is remembered.
     pub(super) fn replay(&self) -> Vec<Vec<u8>> {
         let mut lines = Vec::new();
@@ -167,8 +189,15 @@ impl LogMemory {
 const DICTIONARY: &str = "dictionary_update";
 
 /// Whether a line may be a dictionary.
-pub(super) fn is_dictionary(line: &[u8]) -> bool {
+#[must_use]
+pub fn is_dictionary(line: &[u8]) -> bool {
     memmem::find(line, DICTIONARY.as_bytes()).is_some()
+}
+
+/// Whether a line may be a session's first.
+#[must_use]
+pub fn is_start(line: &[u8]) -> bool {
+    [&b"\"job_start\""[..], b"\"init\""].iter().any(|kind| memmem::find(line, kind).is_some())
 }
 
 /// Whether a line may be a batch with rows.

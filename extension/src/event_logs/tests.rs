@@ -13,12 +13,17 @@ fn batch(number: u64, kernel: u64) -> String {
 }
 
 fn read(logs: &mut EventLogs, format: EventFormat, lines: &[&str]) {
+    read_as(false, logs, format, lines);
+}
+
+fn read_as(is_past: bool, logs: &mut EventLogs, format: EventFormat, lines: &[&str]) {
     for (number, line) in (1..).zip(lines) {
         let place = Place {
             format,
             group: Some("g"),
             path: Path::new("/logs/x.device.log.1"),
             family: "/logs/x.device.log",
+            is_past,
         };
         let bytes = line.as_bytes();
         let line = Line { number, offset: 0, bytes, ended: true, too_long: false };
@@ -91,6 +96,7 @@ fn what_is_not_taken_is_counted_with_its_place() {
         group: None,
         path: Path::new("/logs/x.log"),
         family: "/logs/x.log",
+        is_past: false,
     };
     let torn = Line { number: 5, offset: 0, bytes: b"{\"type", ended: false, too_long: false };
     logs.line(place, torn);
@@ -105,4 +111,63 @@ fn what_is_not_taken_is_counted_with_its_place() {
     assert!(count(REFUSED) >= 2);
     let (_, example) = skipped.iter().find(|(reason, _)| *reason == REFUSED).unwrap();
     assert!(example.example.starts_with("/logs/x.device.log.1:1: "), "{example:?}");
+}
+
+#[test]
+fn a_batch_that_is_sent_again_in_a_later_pass_counts_once() {
+    let mut logs = EventLogs::default();
+    read(&mut logs, EventFormat::GpuFlight, &[START, DICTIONARY, &batch(1, 1), &batch(2, 3)]);
+    let (mut logs, metrics, _) = next(logs);
+    assert_eq!(kernels(&metrics), [(Some(7), "gemm".to_owned(), 2)]);
+    // The second still waits: it has been read, and has not counted.
+    let explained =
+        r#"{"type":"dictionary_update","session_id":"s","kernel_dict":{"3":"softmax"}}"#;
+    read(&mut logs, EventFormat::GpuFlight, &[&batch(1, 1), &batch(2, 3), explained]);
+    let (mut logs, metrics, skipped) = next(logs);
+    assert_eq!(kernels(&metrics), [(Some(7), "softmax".to_owned(), 2)]);
+    assert_eq!((skipped.count(REFUSED), skipped.total()), (2, 2), "{skipped:?}");
+    read(&mut logs, EventFormat::GpuFlight, &[&batch(2, 3), &batch(3, 1)]);
+    let (_, metrics, skipped) = next(logs);
+    assert_eq!(kernels(&metrics), [(Some(7), "gemm".to_owned(), 2)]);
+    assert_eq!((skipped.count(REFUSED), skipped.total()), (1, 1), "{skipped:?}");
+}
+
+#[test]
+fn numbers_that_leap_are_remembered_up_to_a_bound() {
+    let mut logs = EventLogs::default();
+    read(&mut logs, EventFormat::GpuFlight, &[START, DICTIONARY]);
+    for number in 0..300 {
+        read(&mut logs, EventFormat::GpuFlight, &[&batch(2 * number, 1)]);
+    }
+    let (mut logs, _, _) = next(logs);
+    read(&mut logs, EventFormat::GpuFlight, &[&batch(598, 1), &batch(88, 1), &batch(86, 1)]);
+    let (_, metrics, skipped) = next(logs);
+    assert_eq!(kernels(&metrics), [(Some(7), "gemm".to_owned(), 2)]);
+    assert_eq!(skipped.count(REFUSED), 2, "{skipped:?}");
+}
+
+#[test]
+fn lines_of_the_past_count_nowhere_and_explain_later_ones() {
+    let mut logs = EventLogs::default();
+    let past = [START, DICTIONARY, &batch(1, 1), "{"];
+    read_as(true, &mut logs, EventFormat::GpuFlight, &past);
+    assert_eq!(logs.lines, 0);
+    read(&mut logs, EventFormat::GpuFlight, &[&batch(2, 2)]);
+    let (logs, metrics, skipped) = next(logs);
+    assert_eq!((kernels(&metrics), skipped.total()), (vec![(Some(7), "relu".to_owned(), 2)], 0));
+    let (mut logs, _, _) = next(logs);
+    read(&mut logs, EventFormat::GpuFlight, &[&batch(3, 1)]);
+    assert_eq!(kernels(&next(logs).1), [(Some(7), "gemm".to_owned(), 2)]);
+}
+
+#[test]
+fn what_is_odd_is_taken_and_counted() {
+    let mut logs = EventLogs::default();
+    let odd = r#"{"type":"kernel","pid":1,"app":"a","kernel":"k","ts_start_ns":1,"ts_end_ns":3,"duration_ns":7,"grid":[1,1,1],"block":[1,1,1],"shared_mem_bytes":0,"cuda_error":"cudaSuccess"}"#;
+    read(&mut logs, EventFormat::Gpumon, &[odd]);
+    let (_, example) = logs.suspect.iter().next().unwrap();
+    assert_eq!(example.count, 1);
+    assert!(example.example.starts_with("/logs/x.device.log.1:1: duration_ns: "), "{example:?}");
+    let (_, metrics, skipped) = next(logs);
+    assert_eq!((kernels(&metrics).len(), skipped.total()), (1, 0));
 }

@@ -27,7 +27,8 @@ struct OpenScope {
 }
 
 impl OpenScopes {
-    pub(super) fn begin(&mut self, source: &EventSource, scope: &Scope<'_>) {
+    /// Notes that a scope has begun.
+    pub fn begin(&mut self, source: &EventSource, scope: &Scope<'_>) {
         self.open.push_back(OpenScope {
             source: source.clone(),
             name: scope.name.to_string(),
@@ -40,7 +41,7 @@ impl OpenScopes {
     }
 
     /// When the innermost open scope of that name or instance began; it is open no longer.
-    pub(super) fn end(&mut self, source: &EventSource, scope: &Scope<'_>) -> Option<Timestamp> {
+    pub fn end(&mut self, source: &EventSource, scope: &Scope<'_>) -> Option<Timestamp> {
         let is_it = |open: &OpenScope| {
             open.instance == scope.instance && open.name == scope.name && open.source == *source
         };

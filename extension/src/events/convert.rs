@@ -5,20 +5,21 @@ mod sheets;
 mod target;
 
 use std::cell::Cell;
-use std::collections::HashSet;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use indicatif::ProgressBar;
-use warpgauge_formats::event::{Event, What};
+use warpgauge_formats::event::Event;
 use warpgauge_formats::finding::{Finding, Sink};
 use warpgauge_formats::gpu_flight::Details;
 use warpgauge_formats::join::{KernelDetailsJoin, SampleScopes};
 
 pub use self::notes::{Notes, Place};
 use self::sheets::channel_paths;
+pub(crate) use self::sheets::{Sheets, Whole};
 use self::target::Target;
+use super::bounds::Bounds;
 use super::format::Format;
 use super::log::{self, LogError};
 use super::reader::{FileEnd, Follow, LineRead};
@@ -52,6 +53,10 @@ pub struct Report {
     pub losses: Vec<(String, u64)>,
     /// What was read badly or not at all.
     pub notes: Notes,
+    /// What the filters left out, by kind and count.
+    pub left_out: Vec<(String, u64)>,
+    /// What else a person has to know.
+    pub remarks: Vec<String>,
     /// The files that were written, or none.
     pub written: Vec<PathBuf>,
     /// Whether the result stands where it should.
@@ -72,6 +77,29 @@ pub enum ConvertError {
         /// What the system answered.
         error: io::Error,
     },
+    /// The format is that of traces.
+    #[error("{0} is a format of traces, not of event logs")]
+    NoLog(Format),
+    /// The format is that of event logs.
+    #[error("{0} is a format of event logs, not of traces")]
+    NoTrace(Format),
+    /// Several traces, and nothing says what becomes of them.
+    #[error("several traces: --merge makes one of them")]
+    Several,
+    /// An event log's files are one log already.
+    #[error("the files of an event log are read as one log: --merge is for traces")]
+    OneLog,
+    /// Traces cannot be merged.
+    #[error("{0}")]
+    Merge(String),
+    /// A trace has no ranks to be split by.
+    #[error(
+        "the trace names no rank: neither is it a merged one nor has it distributedInfo with a rank"
+    )]
+    NoRanks,
+    /// A trace would become too many files.
+    #[error("more than {0} parts: give a longer time")]
+    Parts(usize),
     /// Tables could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -86,8 +114,8 @@ impl Conversion {
     pub fn outputs(&self) -> Vec<PathBuf> {
         match (&self.out, self.to) {
             (None, _) => vec![],
-            (Some(out), Format::Gpumon | Format::Parquet) => vec![out.clone()],
             (Some(out), Format::GpuFlight | Format::GpuFlightFat) => channel_paths(out).to_vec(),
+            (Some(out), _) => vec![out.clone()],
         }
     }
 
@@ -101,18 +129,20 @@ impl Conversion {
         let failed = Cell::new(false);
         let target = Target::create(self.to, self.details, self.out.as_deref())?;
         let mut writing = Writing::new(target, &failed);
+        let mut bounds = Bounds::new(&mut writing);
         if self.to == Format::GpuFlight {
             let mut scopes = SampleScopes::default();
-            let first = &mut scopes.before(&mut writing);
+            let first = &mut scopes.before(&mut bounds);
             self.read_joined(&mut Chain { first, notes: &mut notes, failed: &failed }, bar)?;
         } else {
-            let first = &mut writing;
+            let first = &mut bounds;
             self.read_joined(&mut Chain { first, notes: &mut notes, failed: &failed }, bar)?;
         }
-        let (events, mut target) = writing.finish()?;
+        bounds.end();
+        let mut target = writing.finish()?;
         let of_target = target.losses().into_iter().map(|(name, count)| (name.to_owned(), count));
         let losses: Vec<_> = notes.losses().chain(of_target).collect();
-        let mut report = Report { events, losses, notes, ..Report::default() };
+        let mut report = Report { events: notes.events, losses, notes, ..Report::default() };
         if report.losses.is_empty() || self.lossy {
             report.written = target.place(self.force, stdout)?;
             report.is_placed = true;
@@ -173,67 +203,28 @@ impl Follow for Chain<'_> {
     }
 }
 
-/// Most ends of sessions that are held back, and most beginnings that are remembered.
-const MOST_SESSIONS: usize = 65_536;
-
-/// The way into the target. The channels of a session are read one after the other, and each may
-/// begin and end it: what is said twice is written once, and an end is written last.
+/// The way into the target.
 struct Writing<'c> {
     target: Target,
     fault: Option<ConvertError>,
     failed: &'c Cell<bool>,
-    events: u64,
-    bounds: HashSet<Vec<u8>>,
-    ends: Vec<Event<'static>>,
 }
 
 impl<'c> Writing<'c> {
     fn new(target: Target, failed: &'c Cell<bool>) -> Self {
-        Self { target, fault: None, failed, events: 0, bounds: Default::default(), ends: vec![] }
+        Self { target, fault: None, failed }
     }
 
-    fn write(&mut self, event: &Event<'_>) {
-        if self.fault.is_none() {
-            self.fault = self.target.write(event).err();
-            self.failed.set(self.fault.is_some());
-        }
-    }
-
-    /// Whether the beginning or end of a session comes for the first time.
-    fn is_new(&mut self, event: &Event<'_>) -> bool {
-        let mut told = vec![];
-        event.write_json(&mut told);
-        if self.bounds.len() >= MOST_SESSIONS {
-            self.bounds.clear();
-        }
-        self.bounds.insert(told)
-    }
-
-    fn finish(mut self) -> Result<(u64, Target), ConvertError> {
-        for end in std::mem::take(&mut self.ends) {
-            self.write(&end);
-        }
-        match self.fault {
-            Some(fault) => Err(fault),
-            None => Ok((self.events, self.target)),
-        }
+    fn finish(self) -> Result<Target, ConvertError> {
+        self.fault.map_or(Ok(self.target), Err)
     }
 }
 
 impl Sink for Writing<'_> {
     fn event(&mut self, _: u64, event: &Event<'_>) {
-        self.events += 1;
-        match &event.what {
-            What::Start(_) if !self.is_new(event) => {}
-            What::End(time) => {
-                if self.is_new(event) && self.ends.len() < MOST_SESSIONS {
-                    let source = event.source.clone().into_owned();
-                    self.ends.push(Event { source, what: What::End(*time) });
-                } else if self.ends.len() >= MOST_SESSIONS {
-                    self.write(event);
-                }
-            }
-            _ => self.write(event),
+        if self.fault.is_none() {
+            self.fault = self.target.write(event).err();
+            self.failed.set(self.fault.is_some());
         }
     }
 

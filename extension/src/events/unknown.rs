@@ -24,15 +24,16 @@ pub struct Seen {
 }
 
 impl Unknown {
-    /// Counts one.
-    pub fn note(&mut self, line: u64, name: &str) {
+    /// Counts one, and says whether it is the first of its name.
+    pub fn note(&mut self, line: u64, name: &str) -> bool {
         let name =
             if self.seen.len() < MOST || self.seen.contains_key(name) { name } else { OTHERS };
         if let Some(seen) = self.seen.get_mut(name) {
             seen.count += 1;
-        } else {
-            self.seen.insert(name.to_owned(), Seen { count: 1, first_line: line });
+            return false;
         }
+        self.seen.insert(name.to_owned(), Seen { count: 1, first_line: line });
+        true
     }
 
     /// All of them, by name.

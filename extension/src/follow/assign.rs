@@ -9,7 +9,7 @@
 //! | a copy of a file that still stands | it is a beginning of that file: left alone |
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -55,6 +55,7 @@ pub(super) fn assign(
     patience: Duration,
     deadline: Instant,
 ) -> Assigned {
+    let order = Order::of(&found);
     let mut is_late = false;
     let mut parts = Vec::new();
     let mut rest = Vec::new();
@@ -114,7 +115,7 @@ pub(super) fn assign(
         .collect();
     unfinished.retain(|file| file.age(now_ns) < patience && !whole.stands_beside(file));
     blurred.extend(unfinished.into_iter().map(|file| file.family));
-    sort_by_age(&mut new, &parts);
+    new.sort_by_key(|(file, _)| order.age(file));
     for (file, head) in new {
         let cursor = Cursor::new(file.path.clone(), file.family.clone(), file.state);
         let stream = cursors.add(cursor);
@@ -201,13 +202,17 @@ fn appeared(
         Err(fault) if is_unfinished(&fault) => return Ok(Appeared::Unfinished),
         head => head.map_err(|fault| unreadable(&fault))?,
     };
-    // Cut off since it was found.
-    if head.is_empty() {
+    // Cut off since it was found; or the beginning of a first line, which many logs have in common:
+    // when there is something to take, the file may have been cut off and written anew.
+    let may_be_cut_off = file.turn == Turn::Current && !file.is_packed && head.len() < LENGTH;
+    if head.is_empty() || (may_be_cut_off && !head.contains(&b'\n')) {
         return Ok(Appeared::Copy);
     }
     let mut hashes = HashMap::new();
     for (stream, cursor) in &mut cursors.of {
-        if taken.contains(stream) || cursor.family != file.family {
+        // What nothing was taken of looks like everything.
+        let is_begun = cursor.offset > 0;
+        if taken.contains(stream) || cursor.family != file.family || !is_begun {
             continue;
         }
         let length = cursor.head.length();
@@ -324,30 +329,42 @@ pub(super) fn unreadable(fault: &io::Error) -> NotOpened {
     })
 }
 
-/// The oldest first. The time of the last change tells, for no way of numbering is everybody's; but
-/// who compresses may change it, so that the file without a number comes last where numbers stand
-/// behind the name: there it is the one that is being written.
-fn sort_by_age(files: &mut [(Found, Vec<u8>)], known: &[Part]) {
-    let all = || files.iter().map(|(file, _)| file).chain(known.iter().map(|part| &part.found));
-    let inside: BTreeSet<_> =
-        all().filter_map(|file| numbered_inside(file).map(|_| file.family.clone())).collect();
-    let falling: BTreeSet<_> = inside
-        .iter()
-        .filter(|family| numbers_fall(all().filter(|file| file.family == **family)))
-        .cloned()
-        .collect();
-    let age = |file: &Found| match file.turn {
-        Turn::Current => i128::MAX,
-        // A date rises, a number behind the name falls with time.
-        Turn::Behind(date) if date >= 10_000_000 => i128::from(date),
-        Turn::Behind(number) => -i128::from(number),
-        Turn::Inside(number) if falling.contains(&file.family) => -i128::from(number),
-        Turn::Inside(number) => i128::from(number),
-    };
-    let is_written = |file: &Found| {
-        file.turn == Turn::Current && !file.is_packed && !inside.contains(&file.family)
-    };
-    files.sort_by_key(|(file, _)| (is_written(file), file.state.modified_ns, age(file)));
+/// In which order the files of a family were written.
+struct Order {
+    /// The families that have a number before the extension.
+    inside: HashSet<String>,
+    /// Those of them whose older files have the higher numbers.
+    falling: HashSet<String>,
+}
+
+impl Order {
+    fn of(found: &[Found]) -> Self {
+        let mut families = HashMap::<_, Vec<&Found>>::new();
+        for file in found {
+            families.entry(&file.family).or_default().push(file);
+        }
+        families.retain(|_, files| files.iter().any(|file| numbered_inside(file).is_some()));
+        let falling = families.iter().filter(|(_, files)| numbers_fall(files.iter().copied()));
+        let falling = falling.map(|(family, _)| (*family).clone()).collect();
+        Self { inside: families.into_keys().cloned().collect(), falling }
+    }
+
+    /// The least is the oldest. The time of the last change tells, for no way of numbering is
+    /// everybody's; but who compresses may change it, so that the file without a number comes last
+    /// where numbers stand behind the name: there it is the one that is being written.
+    fn age(&self, file: &Found) -> (bool, u64, i128) {
+        let is_written =
+            file.turn == Turn::Current && !file.is_packed && !self.inside.contains(&file.family);
+        let turn = match file.turn {
+            Turn::Current => i128::MAX,
+            // A date rises, a number behind the name falls with time.
+            Turn::Behind(date) if date >= 10_000_000 => i128::from(date),
+            Turn::Behind(number) => -i128::from(number),
+            Turn::Inside(number) if self.falling.contains(&file.family) => -i128::from(number),
+            Turn::Inside(number) => i128::from(number),
+        };
+        (is_written, file.state.modified_ns, turn)
+    }
 }
 
 fn numbered_inside(file: &Found) -> Option<u64> {

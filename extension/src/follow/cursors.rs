@@ -1,6 +1,6 @@
 //! How far each content has been read: `<state>/cursors/<consumer>.json`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -56,6 +56,9 @@ pub(super) struct Cursor {
     pub(super) was_replaced: bool,
     /// When it was found missing, nanoseconds since the epoch.
     pub(super) missing_since_ns: Option<u64>,
+    /// Bytes that stood there when following began at the end; all of a compressed file.
+    #[serde(default)]
+    pub(super) stood: u64,
 }
 
 /// What another file's bytes say of a cursor.
@@ -87,6 +90,7 @@ impl Cursor {
             size: state.size,
             was_replaced: false,
             missing_since_ns: None,
+            stood: 0,
         }
     }
 
@@ -127,12 +131,16 @@ pub(super) struct Cursors {
     version: u32,
     next: u64,
     pub(super) of: BTreeMap<u64, Cursor>,
+    /// The patterns whose files have been looked for.
+    #[serde(default)]
+    pub(super) begun: BTreeSet<String>,
     pub(super) refused: Refusals,
 }
 
 impl Default for Cursors {
     fn default() -> Self {
-        Self { version: VERSION, next: 1, of: BTreeMap::new(), refused: Refusals::default() }
+        let (of, begun) = (BTreeMap::new(), BTreeSet::new());
+        Self { version: VERSION, next: 1, of, begun, refused: Refusals::default() }
     }
 }
 
@@ -206,7 +214,8 @@ impl Cursors {
             let is_gone = |since_ns| now_ns.saturating_sub(since_ns) > PATIENCE_NS;
             let is_packed = cursor.path.extension().is_some_and(|extension| extension == "gz");
             let has_torn_line = !is_packed && cursor.size > cursor.offset;
-            let is_unread = cursor.drained.is_none() || has_torn_line;
+            let is_past = cursor.size <= cursor.stood;
+            let is_unread = (cursor.drained.is_none() || has_torn_line) && !is_past;
             if is_unread && cursor.missing_since_ns.is_some_and(is_gone) {
                 let Cursor { path, offset, .. } = cursor;
                 let what = format!("{}: what came behind byte {offset}", path.display());
@@ -228,6 +237,6 @@ impl Cursors {
         for stream in crowded_out.chain(expired).collect::<Vec<_>>() {
             self.of.remove(&stream);
         }
-        self.of.retain(|_, cursor| cursor.offset > 0);
+        self.of.retain(|_, cursor| cursor.offset > 0 || cursor.stood > 0);
     }
 }

@@ -17,6 +17,20 @@ pub struct Rule {
     /// The folders behind it; none of them may be a link.
     pub(super) folders: Vec<GlobMatcher>,
     name: GlobMatcher,
+    /// Where following begins.
+    pub(super) start: Start,
+}
+
+/// Where following begins in the files that stand there at the first look for a pattern. Files that
+/// come later are read from their beginning, always.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Start {
+    /// At their beginning.
+    #[default]
+    Beginning,
+    /// At their end. The lines that stand there are handed on all the same, as past
+    /// ([`FileId::is_past`](super::FileId::is_past)): later ones may use what they say.
+    End,
 }
 
 /// Why a pattern is none.
@@ -65,7 +79,14 @@ impl Rule {
         let mut root = PathBuf::from("/");
         root.extend(fixed);
         let folders = open.iter().map(|part| compile(part)).collect::<Result<_, _>>()?;
-        Ok(Self { pattern: pattern.to_owned(), root, folders, name: compile(name)? })
+        let (pattern, name) = (pattern.to_owned(), compile(name)?);
+        Ok(Self { pattern, root, folders, name, start: Start::Beginning })
+    }
+
+    /// The same, beginning elsewhere.
+    #[must_use]
+    pub fn starting(self, start: Start) -> Self {
+        Self { start, ..self }
     }
 
     /// As it was written.

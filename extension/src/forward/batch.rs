@@ -121,7 +121,7 @@ mod tests {
 
     fn item(text: &str) -> Item {
         let (path, family) = ("/a.log".into(), "/a.log".into());
-        let file = FileId { rule: 0, stream: 1, path, family };
+        let file = FileId { rule: 0, stream: 1, path, family, stood: 0 };
         let bytes = text.as_bytes();
         Item::new(&file, &Line { number: 1, offset: 0, bytes, ended: true, too_long: false })
     }

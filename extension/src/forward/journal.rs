@@ -153,7 +153,8 @@ mod tests {
     use super::*;
 
     fn settled(family: &str, offset: u64) -> Settled {
-        let file = FileId { rule: 0, stream: 1, path: "/a.log.1".into(), family: family.into() };
+        let file =
+            FileId { rule: 0, stream: 1, path: "/a.log.1".into(), family: family.into(), stood: 0 };
         let bytes = b"{\"type\":\"a\"}";
         Settled::new(&file, &Line { number: 1, offset, bytes, ended: true, too_long: false })
     }

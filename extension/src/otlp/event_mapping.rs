@@ -45,9 +45,10 @@ pub fn event_tally(
         let name = kind.name().map_or_else(|| kind.0.to_string(), str::to_owned);
         vec![text("gpu.memory.copy.kind", name)]
     };
-    let copies = tally.copies.iter();
-    out.numbers(metrics::COPIES, copies.clone().map(|(kind, of)| (copy(*kind), of.count.into())));
-    out.numbers(metrics::COPIED, copies.map(|(kind, of)| (copy(*kind), of.bytes.into())));
+    let copies = || tally.copies.iter().map(|(kind, of)| (copy(*kind), of));
+    out.numbers(metrics::COPIES, copies().map(|(kind, of)| (kind, of.durations.count().into())));
+    out.numbers(metrics::COPIED, copies().map(|(kind, of)| (kind, of.bytes.into())));
+    out.durations(metrics::COPY_DURATION, copies().map(|(kind, of)| (kind, &of.durations)));
     out.devices(tally);
     resource_metrics(resource, out.metrics)
 }
@@ -174,7 +175,9 @@ mod tests {
         tally.kernels.add("gemm", 2_000_000_000);
         tally.kernels.add("relu", 1_000);
         tally.scopes.add("step", 5_000);
-        tally.copies.insert(CopyKind(1), Copies { count: 2, bytes: 99 });
+        let mut durations = Durations::default();
+        [3_000, 4_000].into_iter().for_each(|duration| durations.add(duration));
+        tally.copies.insert(CopyKind(1), Copies { durations, bytes: 99 });
         let device = Device {
             uuid: Some("GPU-1".into()),
             used_mib: Some(3),
@@ -215,6 +218,7 @@ mod tests {
                 "gpu.scope.duration 1 0.000005",
                 "gpu.memory.copies AsInt(2)",
                 "gpu.memory.copied AsInt(99)",
+                "gpu.memory.copy.duration 2 0.000007",
                 "hw.gpu.memory.usage AsInt(3145728)",
                 "hw.gpu.utilization AsDouble(0.5)",
                 "hw.power AsDouble(70.5)",

@@ -41,6 +41,8 @@ pub(super) struct EventSeries {
     pub(super) resources: Vec<ResourceMetrics>,
     pub(super) lines: u64,
     pub(super) skipped: Skips,
+    /// What was taken, but looks odd.
+    pub(super) suspect: u64,
     /// Whether logs were read at all.
     pub(super) is_read: bool,
     failure: Option<String>,
@@ -69,8 +71,8 @@ fn try_read(setup: &Setup, now_ns: u64) -> anyhow::Result<Events> {
     let summary = follower.read(&mut |file, line| {
         if let Some(EventLog { format, group, .. }) = logs.get(file.rule) {
             let (path, family) = (file.path.as_path(), file.family.as_str());
-            let place = Place { format: *format, group: group.as_deref(), path, family };
-            events.line(place, line);
+            let (group, is_past) = (group.as_deref(), file.is_past(&line));
+            events.line(Place { format: *format, group, path, family, is_past }, line);
         }
         Flow::Next
     });
@@ -90,8 +92,9 @@ impl Events {
 
     fn without_series(self) -> EventSeries {
         let Self { logs, is_read, failure, .. } = self;
-        let EventLogs { lines, skipped, .. } = logs;
-        EventSeries { lines, skipped, is_read, failure, ..EventSeries::default() }
+        let EventLogs { lines, skipped, suspect, .. } = logs;
+        let suspect = suspect.total();
+        EventSeries { lines, skipped, suspect, is_read, failure, ..EventSeries::default() }
     }
 
     /// Turns what was read into series of this window.
@@ -104,7 +107,7 @@ impl Events {
         if !self.is_read {
             return Ok(self.without_series());
         }
-        let lines = self.logs.lines;
+        let (lines, suspect) = (self.logs.lines, self.logs.suspect.total());
         let (mut memory, metrics, skipped) = self.logs.into_memory(self.now_ns);
         skipped.log("event logs: not taken");
         let mut resources = Vec::new();
@@ -123,6 +126,7 @@ impl Events {
             resources,
             lines,
             skipped,
+            suspect,
             is_read: true,
             failure: None,
             memory,
@@ -135,8 +139,8 @@ impl Events {
 impl EventSeries {
     /// For people and machines; `None` where no logs are configured.
     pub(super) fn report(&self) -> Option<EventReport> {
-        let Self { lines, skipped, failure, .. } = self;
-        let report = || EventReport::new(*lines, skipped, failure.clone());
+        let Self { lines, skipped, suspect, failure, .. } = self;
+        let report = || EventReport::new(*lines, skipped, *suspect, failure.clone());
         (self.is_read || failure.is_some()).then(report)
     }
 

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use warpgauge::follow::Flow;
+use warpgauge::follow::{Flow, Follower, Rule, Start};
 
 use crate::log::{Log, Rotation, append_to, pack, read, read_once};
 
@@ -260,4 +260,45 @@ fn who_writes_on_at_the_old_place_after_the_file_was_cut_off_is_understood() {
     file.set_len(0).unwrap();
     file.write_all(b"the next\n").unwrap();
     assert_eq!(log.read().0, ["the next"]);
+}
+
+#[test]
+fn following_from_the_end_calls_past_what_stood_there_and_nothing_else() {
+    for rotation in Rotation::ALL {
+        let mut log = Log::new(rotation);
+        for number in 0..50 {
+            log.write(line(number));
+        }
+        log.rotate();
+        log.write(line(50) + &line(51)[..9]);
+        let pattern = log.path("x*.log").display().to_string();
+        let rule = || Rule::new(&pattern).unwrap().starting(Start::End);
+        let (mut all, mut new) = (vec![], vec![]);
+        let mut pass = |log: &Log, bytes: u64| {
+            let mut follower = Follower::new(&log.state(), "test", vec![rule()]).unwrap();
+            (follower.limits.bytes, follower.limits.patience) = (bytes, Duration::ZERO);
+            follower.read(&mut |file, line| {
+                let text = String::from_utf8(line.bytes.to_vec()).unwrap();
+                if !file.is_past(&line) {
+                    new.push(text.clone());
+                }
+                all.push(text);
+                Flow::Next
+            });
+            follower.commit().unwrap();
+        };
+        // Not all of what stands there is read at once.
+        pass(&log, 1);
+        log.write(&line(51)[9..]);
+        pass(&log, 1 << 20);
+        log.rotate();
+        log.write(line(52));
+        pass(&log, 1 << 20);
+        pass(&log, 1 << 20);
+        let shown = |numbers: std::ops::RangeInclusive<usize>| -> Vec<_> {
+            numbers.map(|number| line(number).trim_end().to_owned()).collect()
+        };
+        assert_eq!(all, shown(0..=52), "{rotation:?}");
+        assert_eq!(new, shown(51..=52), "{rotation:?}");
+    }
 }

@@ -34,6 +34,17 @@ pub struct Reader {
     cells: Vec<i64>,
 }
 
+/// The batches of a session and type that were read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batches<'r> {
+    /// `session_id`
+    pub session: &'r str,
+    /// `type`, such as `kernel_event_batch`.
+    pub of: &'r str,
+    /// First and last `batch_id` of each range.
+    pub numbers: Vec<(i64, i64)>,
+}
+
 /// Whether rows whose ids nobody explains may still wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Patience {
@@ -84,6 +95,28 @@ impl Reader {
         for waiting in self.waiting.drain() {
             self.again(&waiting, Patience::IsOver, sink);
         }
+    }
+
+    /// The batches that were read, for a later reader of the same log ([`Reader::skip_batches`]).
+    /// At most 256 ranges for a session and type; the lowest beyond them are forgotten.
+    pub fn batches(&self) -> impl Iterator<Item = Batches<'_>> {
+        self.sessions.iter().flat_map(|(session, known)| {
+            known.seen.iter().map(|(of, seen)| {
+                let numbers = seen.ranges().collect();
+                Batches { session, of: of.name(), numbers }
+            })
+        })
+    }
+
+    /// Takes batches for read: one that comes is refused as one that comes again. Lines that wait
+    /// must be read before.
+    pub fn skip_batches(&mut self, Batches { session, of, numbers }: &Batches<'_>) {
+        let Some(of) = Type::named(of) else { return };
+        // Where there is no room for the session, its batches are refused anyway.
+        let Ok(session) = self::session(&mut self.sessions, &mut self.budget, 0, session) else {
+            return;
+        };
+        numbers.iter().for_each(|range| session.seen.extend(of, *range));
     }
 
     fn typed(

@@ -31,6 +31,28 @@ impl Seen {
         }
         true
     }
+
+    /// Adds the numbers from `first` to `last`.
+    pub(super) fn extend(&mut self, mut first: i64, mut last: i64) {
+        if last < first {
+            return;
+        }
+        let touches = |end: i64| end.saturating_add(1) >= first;
+        let near = self.ranges.range(..=last.saturating_add(1)).filter(|(_, end)| touches(**end));
+        for (start, end) in near.map(|(start, end)| (*start, *end)).collect::<Vec<_>>() {
+            self.ranges.remove(&start);
+            (first, last) = (first.min(start), last.max(end));
+        }
+        self.ranges.insert(first, last);
+        if self.ranges.len() > MOST_RANGES {
+            self.ranges.pop_first();
+        }
+    }
+
+    /// First and last number of each range, in order.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = (i64, i64)> {
+        self.ranges.iter().map(|(first, last)| (*first, *last))
+    }
 }
 
 #[cfg(test)]
@@ -44,6 +66,23 @@ mod tests {
             let (mut seen, mut model) = (Seen::default(), std::collections::HashSet::new());
             for number in numbers {
                 prop_assert_eq!(seen.insert(number), model.insert(number));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_carried_over_is_new_no_more(
+            before in prop::collection::vec(-30..30_i64, 0..60),
+            after in prop::collection::vec(-30..30_i64, 0..60),
+        ) {
+            let (mut first, mut second) = (Seen::default(), Seen::default());
+            let mut model: std::collections::HashSet<_> = before.iter().chain(&after).copied().collect();
+            for number in before { first.insert(number); }
+            for number in after { second.insert(number); }
+            first.ranges().for_each(|(start, end)| second.extend(start, end));
+            for number in -31..32 {
+                prop_assert_eq!(second.insert(number), model.insert(number));
             }
         }
     }

@@ -68,6 +68,16 @@ impl SeenBatches {
     pub(super) fn is_new(&mut self, of: Type, number: Option<i64>) -> bool {
         number.is_none_or(|number| self.0.entry(of).or_default().insert(number))
     }
+
+    /// Adds the batches of a type whose numbers lie in a range.
+    pub(super) fn extend(&mut self, of: Type, (first, last): (i64, i64)) {
+        self.0.entry(of).or_default().extend(first, last);
+    }
+
+    /// By type.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Type, &Seen)> {
+        self.0.iter().map(|(of, seen)| (*of, seen))
+    }
 }
 
 impl ScopeTimes {

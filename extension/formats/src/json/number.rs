@@ -54,11 +54,7 @@ impl<'a> Number<'a> {
     /// at all.
     #[must_use]
     pub fn scaled(self, shift: i64) -> Option<i128> {
-        if shift == 0
-            && self.digits.len() < 20
-            && let Some((value, length)) = plain_integer(self.digits.as_bytes())
-            && length == self.digits.len()
-        {
+        if let Some(value) = self.short(shift) {
             return Some(i128::from(value));
         }
         let Parts { negative, whole, fraction, exponent } = self.parts();
@@ -78,6 +74,33 @@ impl<'a> Number<'a> {
             _ if value % tens == 0 => value / tens,
             _ => return None,
         };
+        Some(if negative { -value } else { value })
+    }
+
+    /// What [`scaled`](Self::scaled) gives, for the numbers that logs are full of: few digits and no
+    /// exponent. `None` says nothing of the others.
+    fn short(self, shift: i64) -> Option<i64> {
+        const MOST_DIGITS: usize = 18;
+        let (negative, digits) = match self.digits.as_bytes() {
+            [b'-', digits @ ..] => (true, digits),
+            digits => (false, digits),
+        };
+        if digits.len() > MOST_DIGITS {
+            return None;
+        }
+        let (mut value, mut behind_point) = (0_i64, None);
+        for byte in digits {
+            match byte {
+                b'0'..=b'9' => {
+                    value = value * 10 + i64::from(byte - b'0');
+                    behind_point = behind_point.map(|count| count + 1);
+                }
+                b'.' => behind_point = Some(0),
+                _ => return None,
+            }
+        }
+        let tens = u32::try_from(shift - behind_point.unwrap_or(0)).ok()?;
+        let value = value.checked_mul(10_i64.checked_pow(tens)?)?;
         Some(if negative { -value } else { value })
     }
 
@@ -121,40 +144,41 @@ fn clamped_exponent(text: &str) -> i64 {
 }
 
 /// The length of the number that `bytes` begin with, or what is wrong and behind how many bytes.
+#[inline]
 pub(super) fn scan(bytes: &[u8]) -> Result<usize, (&'static str, usize)> {
-    let digits = |from: usize| {
-        bytes
-            .get(from..)
-            .unwrap_or_default()
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count()
-    };
-    let mut at = usize::from(bytes.first() == Some(&b'-'));
-    match digits(at) {
-        0 => return Err(("a number was expected", at)),
-        count if count > 1 && bytes.get(at) == Some(&b'0') => {
-            return Err(("a number does not begin with 0 and another digit", at + 1));
+    let behind_digits = |mut at: usize| {
+        while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+            at += 1;
         }
-        count => at += count,
+        at
+    };
+    let start = usize::from(bytes.first() == Some(&b'-'));
+    let mut at = behind_digits(start);
+    if at == start {
+        return Err(("a number was expected", at));
+    }
+    if at > start + 1 && bytes.get(start) == Some(&b'0') {
+        return Err(("a number does not begin with 0 and another digit", start + 1));
     }
     if bytes.get(at) == Some(&b'.') {
-        match digits(at + 1) {
-            0 => return Err(("a digit was expected behind the point", at + 1)),
-            count => at += 1 + count,
+        let fraction = at + 1;
+        at = behind_digits(fraction);
+        if at == fraction {
+            return Err(("a digit was expected behind the point", at));
         }
     }
     if matches!(bytes.get(at), Some(b'e' | b'E')) {
-        at += 1 + usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
-        match digits(at) {
-            0 => return Err(("a digit was expected in the exponent", at)),
-            count => at += count,
+        let exponent = at + 1 + usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+        at = behind_digits(exponent);
+        if at == exponent {
+            return Err(("a digit was expected in the exponent", at));
         }
     }
     Ok(at)
 }
 
 /// An integer of up to 18 digits that nothing but the end of a value follows, and its length.
+#[inline]
 pub(super) fn plain_integer(bytes: &[u8]) -> Option<(i64, usize)> {
     let negative = bytes.first() == Some(&b'-');
     let start = usize::from(negative);

@@ -10,7 +10,7 @@
 //! [`Stream::next_key`], [`Stream::enter_array`] and [`Stream::next_item`]; what fits memory is read
 //! whole by a closure over a [`Reader`], with [`Stream::value`].
 //!
-//! Memory: a buffer of 256 KiB, which grows to the longest value, at most [`LONGEST_VALUE`].
+//! Memory: two buffers of 64 KiB, of which one grows to the longest value, at most [`LONGEST_VALUE`].
 
 use std::io::{self, Read};
 
@@ -23,7 +23,7 @@ use super::{Fault, Kind, Reader};
 pub const LONGEST_VALUE: usize = 16 << 20;
 
 /// Bytes that are asked of the input at once.
-const CHUNK: usize = 256 << 10;
+const CHUNK: usize = 64 << 10;
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 

@@ -116,6 +116,17 @@ proptest! {
     }
 
     #[test]
+    fn a_number_with_few_digits_is_scaled_like_one_with_many(
+        digits in "-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,12})?", shift in -4..20_i64,
+    ) {
+        // The same value, but too long for the short way.
+        let (point, zeros) = (if digits.contains('.') { "" } else { "." }, "0".repeat(25));
+        let long = format!("{digits}{point}{zeros}");
+        let scaled = |text: &str| Reader::new(text).number().unwrap().scaled(shift);
+        prop_assert_eq!(scaled(&digits), scaled(&long));
+    }
+
+    #[test]
     fn a_decimal_is_scaled_exactly(whole in 0..1_000_000_000_000_000_i64, fraction in 0..1000_i64) {
         let text = format!("{whole}.{fraction:03}");
         let number = Reader::new(&text).number().unwrap();

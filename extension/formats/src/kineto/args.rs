@@ -2,50 +2,51 @@
 //! them back: an argument is a field where its value has the field's type, and stays what it is
 //! where it has not (ROCm writes `"stream":"0x0"`).
 
+use super::unsaid::{self, is_joinable};
 use crate::event::{Dim3, Text};
 use crate::trace::json::{Members, float, value};
 use crate::trace::{MemoryCategory, MemoryEvent, MemoryOperation, Metadata, TraceEvent, Value};
 
 /// Puts arguments into their fields, and the rest into the metadata.
-pub(super) fn take<'a>(event: &mut TraceEvent<'a>, args: Metadata<'a>) {
-    for (key, item) in args {
-        if let Some((key, item)) = field(event, key, item) {
-            event.metadata.push((key, item));
-        }
-    }
+pub(super) fn take<'a>(event: &mut TraceEvent<'a>, mut args: Metadata<'a>) {
+    unsaid::take(event, &mut args);
+    args.retain(|(key, item)| !field(event, key, item));
+    event.metadata.append(&mut args);
 }
 
-/// Takes an argument where it is a field that is still free; gives it back where it is not.
-fn field<'a>(
-    event: &mut TraceEvent<'a>,
-    key: Text<'a>,
-    item: Value<'a>,
-) -> Option<(Text<'a>, Value<'a>)> {
+/// Takes an argument where it is a field that is still free.
+fn field<'a>(event: &mut TraceEvent<'a>, key: &str, item: &Value<'a>) -> bool {
     let number = item.as_i64();
-    let taken = match &*key {
+    match key {
         "device" => fill(&mut event.device, number),
         "stream" => fill(&mut event.stream, number),
         "correlation" => fill(&mut event.correlation, number),
         "External id" => fill(&mut event.linked, number),
-        "grid" => fill(&mut event.kernel.grid, extents(&item)),
-        "block" => fill(&mut event.kernel.block, extents(&item)),
+        "grid" => fill(&mut event.kernel.grid, extents(item)),
+        "block" => fill(&mut event.kernel.block, extents(item)),
         "shared memory" => fill(&mut event.kernel.shared_bytes, number),
         "registers per thread" => fill(&mut event.kernel.registers, number),
         "bytes" => fill(&mut event.transfer.bytes, number),
         "memory bandwidth (GB/s)" => match item {
-            Value::Float(bandwidth) => fill(&mut event.transfer.bandwidth, Some(bandwidth)),
+            Value::Float(bandwidth) => fill(&mut event.transfer.bandwidth, Some(*bandwidth)),
             _ => false,
         },
-        "Call stack" => match &item {
+        "Call stack" => match item {
             Value::Text(stack) if event.call_stack.is_empty() => {
                 event.call_stack = frames(stack);
                 true
             }
             _ => false,
         },
+        "call_stack" => match item {
+            Value::List(items) if event.call_stack.is_empty() => {
+                event.call_stack = items.iter().filter_map(frame).collect();
+                event.call_stack.len() == items.len() && !items.is_empty()
+            }
+            _ => false,
+        },
         _ => false,
-    };
-    (!taken).then_some((key, item))
+    }
 }
 
 fn fill<T>(slot: &mut Option<T>, value: Option<T>) -> bool {
@@ -74,8 +75,15 @@ fn frames<'a>(stack: &Text<'a>) -> Vec<Text<'a>> {
     }
 }
 
+fn frame<'a>(item: &Value<'a>) -> Option<Text<'a>> {
+    match item {
+        Value::Text(frame) => Some(frame.clone()),
+        _ => None,
+    }
+}
+
 /// Writes an event's fields and metadata as arguments.
-pub(super) fn put(args: &mut Members<'_>, event: &TraceEvent<'_>) {
+pub(crate) fn put(args: &mut Members<'_>, event: &TraceEvent<'_>) {
     let TraceEvent { device, stream, correlation, linked, kernel, transfer, .. } = event;
     args.integer_if("External id", *linked).integer_if("device", *device);
     args.integer_if("stream", *stream).integer_if("correlation", *correlation);
@@ -85,7 +93,7 @@ pub(super) fn put(args: &mut Members<'_>, event: &TraceEvent<'_>) {
     if let Some(bandwidth) = transfer.bandwidth {
         float(args.key("memory bandwidth (GB/s)"), bandwidth);
     }
-    if !event.call_stack.is_empty() {
+    if !event.call_stack.is_empty() && is_joinable(&event.call_stack) {
         args.text("Call stack", &event.call_stack.join(";"));
     }
     args.all(&event.metadata);
@@ -100,6 +108,7 @@ pub(super) fn take_memory<'a>(
     let Some(bytes) = bytes else { return Err(args) };
     event.bytes = bytes.unsigned_abs();
     event.operation = if bytes < 0 { MemoryOperation::Free } else { MemoryOperation::Allocation };
+    let row = event.track.row.number();
     let (mut bytes_taken, mut category) = (false, None);
     for (key, item) in args {
         let number = item.as_i64();
@@ -110,6 +119,18 @@ pub(super) fn take_memory<'a>(
             "Total Reserved" => fill(&mut event.total_reserved, number),
             "Device Type" => fill(&mut event.device_type, number),
             "Device Id" => fill(&mut event.device, number),
+            "thread_id" => match unsaid::number(&item) {
+                Some(thread) if event.thread == row => {
+                    event.thread = thread;
+                    true
+                }
+                _ => false,
+            },
+            // Of no bytes no sign tells.
+            "operation" if bytes == 0 && is_free(&item) => {
+                event.operation = MemoryOperation::Free;
+                true
+            }
             "Allocator" => match &item {
                 Value::Text(name) => fill(&mut event.allocator, Some(name.clone())),
                 _ => false,
@@ -126,6 +147,10 @@ pub(super) fn take_memory<'a>(
     }
     event.category = category.unwrap_or_default();
     Ok(())
+}
+
+fn is_free(item: &Value<'_>) -> bool {
+    matches!(item, Value::Text(operation) if operation == "free")
 }
 
 /// A category that is written when it is known.
@@ -155,5 +180,9 @@ pub(super) fn put_memory(args: &mut Members<'_>, event: &MemoryEvent<'_>) {
     if event.category != MemoryCategory::Unknown {
         value(args.key("Category"), &Value::Text(event.category.as_str().into()));
     }
+    if event.operation == MemoryOperation::Free && event.bytes == 0 {
+        args.text("operation", "free");
+    }
+    unsaid::number_or_null(args, "thread_id", event.thread, event.track.row.number());
     args.all(&event.metadata);
 }

@@ -30,6 +30,9 @@ pub(super) fn is_known(category: &str) -> bool {
                 | "Trace"
                 | "Operator"
                 | "Runtime"
+                // Of our own timelines.
+                | "profile_sample"
+                | "session"
         )
 }
 

@@ -1,13 +1,12 @@
 //! What a record's members mean together.
 
-use super::args;
-use super::category::{event_type, is_device};
 use super::members::{Members, Wrong};
+use super::{args, drawn, unsaid};
 use crate::json::Number;
 use crate::time::{Span, Timestamp};
 use crate::trace::{
-    CounterEvent, EventType, Flow, FlowPoint, FlowType, Label, Labelled, MemoryEvent, Metadata,
-    Record, TraceEvent, Track, Value,
+    CounterEvent, Flow, FlowPoint, FlowType, Label, Labelled, MemoryEvent, Metadata, Record,
+    TraceEvent, Track, Value,
 };
 
 /// Why a record stays the JSON that it is.
@@ -17,15 +16,18 @@ pub(super) enum Unclear {
     Wrong(Wrong),
     /// A kind of record, or a member of one, that the model does not know.
     Unknown(String),
+    /// It only draws what another record says.
+    Derived,
 }
 
 type Understood<'a> = Result<Record<'a>, Unclear>;
 
 /// Understands a record. What is odd about one that is understood goes to `odd`.
-pub(super) fn record<'a>(members: Members<'a>, odd: &mut Vec<Wrong>) -> Understood<'a> {
+pub(super) fn record<'a>(mut members: Members<'a>, odd: &mut Vec<Wrong>) -> Understood<'a> {
     if let Some(wrong) = members.wrong {
         return Err(Unclear::Wrong(wrong));
     }
+    drawn::back_from_lane(&mut members);
     match members.phase.as_deref() {
         Some("X") => slice(members, odd),
         Some("s") => flow(members, true, odd),
@@ -33,8 +35,7 @@ pub(super) fn record<'a>(members: Members<'a>, odd: &mut Vec<Wrong>) -> Understo
         Some("M") => label(members, odd),
         Some("C") => counter(members, odd),
         Some("i") => instant(members, odd),
-        Some("B") => event(members, EventType::RangeStart, odd),
-        Some("E") => event(members, EventType::RangeEnd, odd),
+        Some("B" | "E") => event(members, odd),
         Some(phase) => Err(Unclear::Unknown(format!("ph {phase}"))),
         None => Err(missing("ph", "a string")),
     }
@@ -62,11 +63,7 @@ fn slice<'a>(mut members: Members<'a>, odd: &mut Vec<Wrong>) -> Understood<'a> {
     if duration < 0 {
         odd.push(Wrong { field: "dur", expected: "0 or more", found: "a negative number" });
     }
-    let event_type = event_type(
-        members.category.as_deref().unwrap_or(""),
-        members.name.as_deref().unwrap_or(""),
-    );
-    let mut record = event(members, event_type, odd)?;
+    let mut record = event(members, odd)?;
     if let Record::Event(event) = &mut record {
         event.duration = Some(Span(duration));
     }
@@ -74,7 +71,7 @@ fn slice<'a>(mut members: Members<'a>, odd: &mut Vec<Wrong>) -> Understood<'a> {
 }
 
 /// An event without a duration.
-fn event<'a>(members: Members<'a>, event_type: EventType, odd: &mut Vec<Wrong>) -> Understood<'a> {
+fn event<'a>(members: Members<'a>, odd: &mut Vec<Wrong>) -> Understood<'a> {
     if members.duration.is_some() {
         return Err(Unclear::Unknown("dur of what is no slice".into()));
     }
@@ -83,22 +80,25 @@ fn event<'a>(members: Members<'a>, event_type: EventType, odd: &mut Vec<Wrong>) 
     }
     // The end of a range need not say whose it is.
     let name = match members.name {
-        None if event_type != EventType::RangeEnd => return Err(missing("name", "a string")),
+        None if members.phase.as_deref() != Some("E") => return Err(missing("name", "a string")),
         name => name.unwrap_or_default(),
     };
-    let on_device = members.category.as_deref().is_some_and(is_device);
+    let phase = members.phase.as_deref().unwrap_or_default();
+    let track = Track { process: members.process, row: members.row };
+    let assumed = unsaid::assumed(phase, members.category.as_deref(), &name, &track);
     let mut event = TraceEvent {
-        event_type,
+        event_type: assumed.event_type,
         name,
         timestamp: time(members.time, odd)?,
         category: members.category,
-        thread: members.row.number().filter(|_| !on_device),
-        resource: members.row.number(),
-        track: Track { process: members.process, row: members.row },
+        thread: assumed.thread,
+        resource: assumed.resource,
+        track,
         extra: members.extra,
         ..TraceEvent::default()
     };
     args::take(&mut event, members.args);
+    drawn::forget_arrow(&mut event);
     Ok(Record::Event(event))
 }
 
@@ -109,7 +109,7 @@ fn instant<'a>(members: Members<'a>, odd: &mut Vec<Wrong>) -> Understood<'a> {
         && members.duration.is_none()
         && matches!(&*members.extra, [(key, Value::Text(scope))] if key == "s" && scope == "t");
     if !is_memory {
-        return event(members, EventType::Marker, odd);
+        return event(members, odd);
     }
     let mut memory = MemoryEvent {
         timestamp: time(members.time, odd)?,
@@ -119,7 +119,7 @@ fn instant<'a>(members: Members<'a>, odd: &mut Vec<Wrong>) -> Understood<'a> {
     };
     match args::take_memory(&mut memory, members.args) {
         Ok(()) => Ok(Record::Memory(memory)),
-        Err(args) => event(Members { args, ..members }, EventType::Marker, odd),
+        Err(args) => event(Members { args, ..members }, odd),
     }
 }
 
@@ -152,18 +152,22 @@ fn take_text(extra: &mut Metadata<'_>, name: &str, text: &str) -> bool {
     place.map(|place| extra.remove(place)).is_some()
 }
 
-fn counter<'a>(members: Members<'a>, odd: &mut Vec<Wrong>) -> Understood<'a> {
+fn counter<'a>(mut members: Members<'a>, odd: &mut Vec<Wrong>) -> Understood<'a> {
+    if drawn::is_of_memory(&members) {
+        return Err(Unclear::Derived);
+    }
+    let drawn::Measure { device, unit } = drawn::take_measure(&mut members);
     left_over("C", &members)?;
     let Some(name) = members.name else { return Err(missing("name", "a string")) };
     let track = Track { process: members.process, row: members.row };
     Ok(Record::Counter(CounterEvent {
         timestamp: time(members.time, odd)?,
         track,
-        device: None,
+        device,
         category: members.category,
         name,
         values: members.args,
-        unit: None,
+        unit,
     }))
 }
 

@@ -76,7 +76,7 @@ impl<'a> Members<'a> {
         &mut self,
         field: &'static str,
         reader: &mut Reader<'a>,
-        slot: fn(&mut Self) -> &mut Option<Text<'a>>,
+        slot: impl FnOnce(&mut Self) -> &mut Option<Text<'a>>,
     ) -> Result<(), Fault> {
         let kind = reader.peek()?;
         if kind != Kind::Text {
@@ -93,7 +93,7 @@ impl<'a> Members<'a> {
         &mut self,
         field: &'static str,
         reader: &mut Reader<'a>,
-        slot: fn(&mut Self) -> &mut Option<Number<'a>>,
+        slot: impl FnOnce(&mut Self) -> &mut Option<Number<'a>>,
     ) -> Result<(), Fault> {
         let kind = reader.peek()?;
         if kind != Kind::Number {
@@ -110,7 +110,7 @@ impl<'a> Members<'a> {
         &mut self,
         field: &'static str,
         reader: &mut Reader<'a>,
-        slot: fn(&mut Self) -> &mut Id<'a>,
+        slot: impl FnOnce(&mut Self) -> &mut Id<'a>,
     ) -> Result<(), Fault> {
         let id = match value(reader)? {
             Value::Integer(number) => Id::Number(number),
@@ -132,6 +132,8 @@ impl<'a> Members<'a> {
             return reader.skip().map(drop);
         }
         self.once("args", !self.args.is_empty());
+        // A kernel has 14.
+        self.args.reserve(16);
         reader.enter_object()?;
         while let Some(key) = reader.next_key()? {
             let value = value(reader)?;
@@ -143,6 +145,9 @@ impl<'a> Members<'a> {
 
 /// Reads the next value with its type.
 fn value<'a>(reader: &mut Reader<'a>) -> Result<Value<'a>, Fault> {
+    if let Some(value) = reader.plain_integer() {
+        return Ok(Value::Integer(value));
+    }
     Ok(match reader.peek()? {
         Kind::Number => number(reader)?,
         Kind::Text => Value::Text(reader.text()?),
@@ -152,12 +157,10 @@ fn value<'a>(reader: &mut Reader<'a>) -> Result<Value<'a>, Fault> {
     })
 }
 
+/// A number that is no plain integer.
 fn number<'a>(reader: &mut Reader<'a>) -> Result<Value<'a>, Fault> {
-    if let Some(value) = reader.plain_integer() {
-        return Ok(Value::Integer(value));
-    }
     let number = reader.number()?;
-    let is_decimal = number.as_str().contains(['.', 'e', 'E']);
+    let is_decimal = number.as_str().bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
     if is_decimal {
         let double = number.as_f64();
         return Ok(if double.is_finite() {

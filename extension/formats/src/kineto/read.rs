@@ -6,7 +6,7 @@ use super::category::is_known;
 use super::interpret::{Unclear, record};
 use super::members::{Members, Wrong};
 use crate::finding::Finding;
-use crate::json::stream::{Error, Stream};
+use crate::json::stream::{Error, Position, Stream};
 use crate::json::{Kind, Reader};
 use crate::trace::{Record, Sink};
 
@@ -47,7 +47,8 @@ fn document<R: Read>(stream: &mut Stream<R>, key: &str, sink: &mut dyn Sink) -> 
 }
 
 fn base_time<R: Read>(stream: &mut Stream<R>, sink: &mut dyn Sink) -> Result<(), Error> {
-    let line = stream.value_position()?.line;
+    let position = stream.value_position()?;
+    let line = position.line;
     stream.value(|reader| {
         let whole = reader.clone();
         let nanoseconds = match reader.peek()? {
@@ -63,6 +64,7 @@ fn base_time<R: Read>(stream: &mut Stream<R>, sink: &mut dyn Sink) -> Result<(),
         }
         let json = text(whole);
         let key = "baseTimeNanoseconds";
+        sink.at(position);
         sink.finding(Finding::refused(line, key, "a whole number of 64 bits", json));
         sink.record(line, &Record::Document { key: key.into(), json: json.into() });
         Ok(())
@@ -72,29 +74,34 @@ fn base_time<R: Read>(stream: &mut Stream<R>, sink: &mut dyn Sink) -> Result<(),
 fn events<R: Read>(stream: &mut Stream<R>, sink: &mut dyn Sink) -> Result<(), Error> {
     stream.enter_array()?;
     while stream.next_item()? {
-        let line = stream.value_position()?.line;
+        let position = stream.value_position()?;
         stream.value(|reader| {
             let whole = reader.clone();
             if reader.peek()? != Kind::Object {
                 reader.skip()?;
                 let json = text(whole);
-                sink.finding(Finding::refused(line, "traceEvents", "an object", json));
-                sink.record(line, &Record::Other(json.into()));
+                sink.at(position);
+                sink.finding(Finding::refused(position.line, "traceEvents", "an object", json));
+                sink.record(position.line, &Record::Other(json.into()));
                 return Ok(());
             }
             let members = Members::read(reader)?;
             // The object has been read to its end: what follows happens once.
-            event(line, members, whole, sink);
+            event(position, members, whole, sink);
             Ok(())
         })?;
     }
     Ok(())
 }
 
-fn event<'a>(line: u64, members: Members<'a>, whole: Reader<'a>, sink: &mut dyn Sink) {
+fn event<'a>(position: Position, members: Members<'a>, whole: Reader<'a>, sink: &mut dyn Sink) {
+    let line = position.line;
     let mut odd = vec![];
     match record(members, &mut odd) {
         Ok(record) => {
+            if !odd.is_empty() {
+                sink.at(position);
+            }
             for Wrong { field, expected, found } in odd {
                 sink.finding(Finding::suspect(line, field, expected, found));
             }
@@ -109,9 +116,11 @@ fn event<'a>(line: u64, members: Members<'a>, whole: Reader<'a>, sink: &mut dyn 
         Err(unclear) => {
             match unclear {
                 Unclear::Wrong(Wrong { field, expected, found }) => {
+                    sink.at(position);
                     sink.finding(Finding::refused(line, field, expected, found));
                 }
                 Unclear::Unknown(name) => sink.unknown(line, &name),
+                Unclear::Derived => return,
             }
             sink.record(line, &Record::Other(text(whole).into()));
         }

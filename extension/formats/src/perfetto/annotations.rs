@@ -14,10 +14,14 @@ pub(super) struct Annotations<'b> {
 impl Annotations<'_> {
     /// A value under its name.
     pub(super) fn value(&mut self, name: &str, item: &Value<'_>) {
+        self.annotation(name, |annotation| value(annotation, item));
+    }
+
+    fn annotation(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
         let dictionary = &mut *self.dictionary;
         wire::message(self.event, 4, |annotation| {
             dictionary.key(annotation, name);
-            value(annotation, item);
+            write(annotation);
         });
     }
 
@@ -29,7 +33,11 @@ impl Annotations<'_> {
 
     fn extents(&mut self, name: &str, extents: Option<Dim3>) {
         if let Some(extents) = extents {
-            self.value(name, &Value::List(extents.map(Value::Integer).to_vec()));
+            self.annotation(name, |annotation| {
+                for extent in extents {
+                    wire::message(annotation, 12, |inner| wire::signed(inner, 4, extent));
+                }
+            });
         }
     }
 
@@ -58,8 +66,11 @@ impl Annotations<'_> {
             self.value("memory bandwidth (GB/s)", &Value::Float(bandwidth));
         }
         if !event.call_stack.is_empty() {
-            let frames = event.call_stack.iter().map(|frame| Value::Text((&**frame).into()));
-            self.value("Call stack", &Value::List(frames.collect()));
+            self.annotation("Call stack", |annotation| {
+                for frame in &event.call_stack {
+                    wire::message(annotation, 12, |inner| wire::text(inner, 6, frame));
+                }
+            });
         }
         self.all(&event.metadata);
         self.all(&event.extra);

@@ -3,8 +3,10 @@
 use super::wire;
 use crate::interner::Interner;
 
-/// Most bytes of each kind of text. Those beyond are written out each time.
-const LIMIT: usize = 16 << 20;
+/// Most memory of all texts of a kind. Those beyond are written out each time.
+const LIMIT: usize = 4 << 20;
+/// Memory that a text takes beside its own bytes: its end, and its share of the table.
+const BESIDE: usize = 32;
 
 struct Names;
 struct Categories;
@@ -68,7 +70,18 @@ fn number<K>(
     field: u64,
     defined: &mut Vec<u8>,
 ) -> Option<u64> {
-    let (handle, new) = interner.intern(text).ok()?;
+    let handle = interner.get(text);
+    let new = handle.is_none();
+    let handle = match handle {
+        Some(handle) => handle,
+        None => {
+            let held = interner.bytes() + (interner.len() as usize + 1) * BESIDE;
+            if held + text.len() > LIMIT {
+                return None;
+            }
+            interner.intern(text).ok()?.0
+        }
+    };
     let number = u64::from(handle.index()) + 1;
     if new {
         wire::message(defined, field, |entry| {

@@ -36,16 +36,18 @@ pub(super) fn descriptor(out: &mut Vec<u8>, body: &[u8]) {
     packet(out, NEEDED, |packet| wire::bytes(packet, 60, body));
 }
 
-/// An event, with the body of its `TrackEvent` but for kind and track.
-pub(super) fn event(out: &mut Vec<u8>, time: u64, kind: Kind, track: u64, body: &[u8]) {
-    packet(out, NEEDED, |packet| {
-        wire::unsigned(packet, 8, time);
-        wire::message(packet, 11, |event| {
-            wire::unsigned(event, 9, kind as u64);
-            wire::unsigned(event, 11, track);
-            event.extend_from_slice(body);
-        });
-    });
+/// An event, with the body of its `TrackEvent` but for kind and track, in two parts. There are more
+/// of these than of all others, so that their lengths are reckoned before they are written.
+pub(super) fn event(out: &mut Vec<u8>, time: u64, kind: Kind, track: u64, body: [&[u8]; 2]) {
+    let inner = 3 + wire::size(track) + body.map(<[u8]>::len).iter().sum::<usize>();
+    let ends = 4;
+    wire::head(out, 1, 1 + wire::size(time) + 1 + wire::size(inner as u64) + inner + ends);
+    wire::unsigned(out, 8, time);
+    wire::head(out, 11, inner);
+    wire::unsigned(out, 9, kind as u64);
+    wire::unsigned(out, 11, track);
+    body.into_iter().for_each(|part| out.extend_from_slice(part));
+    end(out, NEEDED);
 }
 
 /// What the wall clock read at the zero of the trace's times.
@@ -66,7 +68,38 @@ pub(super) fn base_time(out: &mut Vec<u8>, nanoseconds: u64) {
 fn packet(out: &mut Vec<u8>, flags: u64, write: impl FnOnce(&mut Vec<u8>)) {
     wire::message(out, 1, |packet| {
         write(packet);
-        wire::unsigned(packet, 10, SEQUENCE);
-        wire::unsigned(packet, 13, flags);
+        end(packet, flags);
     });
+}
+
+/// What every packet ends with: four bytes.
+fn end(packet: &mut Vec<u8>, flags: u64) {
+    wire::unsigned(packet, 10, SEQUENCE);
+    wire::unsigned(packet, 13, flags);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_has_the_lengths_that_were_reckoned() {
+        for (time, track, length) in
+            [(0, 1, 0), (127, 128, 110), (128, 300, 120), (u64::MAX, u64::MAX, 20_000)]
+        {
+            let (name, arrows) = (vec![b'n'; length], [b'a'; 10]);
+            let (mut reckoned, mut measured) = (vec![], vec![]);
+            event(&mut reckoned, time, Kind::Begin, track, [&name, &arrows]);
+            packet(&mut measured, NEEDED, |packet| {
+                wire::unsigned(packet, 8, time);
+                wire::message(packet, 11, |event| {
+                    wire::unsigned(event, 9, Kind::Begin as u64);
+                    wire::unsigned(event, 11, track);
+                    event.extend_from_slice(&name);
+                    event.extend_from_slice(&arrows);
+                });
+            });
+            assert_eq!(reckoned, measured);
+        }
+    }
 }

@@ -1,10 +1,12 @@
 //! Processes, threads, streams, lanes and counters: each a track with a number and a descriptor.
 
-use std::collections::HashMap;
+use foldhash::fast::RandomState;
 
-use super::lanes::Lanes;
 use super::{packets, wire};
+use crate::trace::lanes::Lanes;
 use crate::trace::{Id, Labelled, Track};
+
+type HashMap<K, V> = std::collections::HashMap<K, V, RandomState>;
 
 /// `SIBLING_MERGE_BEHAVIOR_NONE`: tracks of one name stay apart.
 const APART: u64 = 2;
@@ -47,6 +49,19 @@ struct Words {
     said: u64,
 }
 
+/// The rows of a track: it may stand for a thread and, elsewhere in the trace, for a stream.
+#[derive(Debug, Default, Clone, Copy)]
+struct Places {
+    thread: Option<usize>,
+    stream: Option<usize>,
+}
+
+impl Places {
+    fn of(&mut self, is_thread: bool) -> &mut Option<usize> {
+        if is_thread { &mut self.thread } else { &mut self.stream }
+    }
+}
+
 /// All tracks of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
@@ -54,7 +69,7 @@ pub(super) struct Tracks {
     processes: Vec<Process>,
     process_places: HashMap<(Id<'static>, bool), usize>,
     pub(super) rows: Vec<Row>,
-    row_places: HashMap<(Track<'static>, bool), usize>,
+    row_places: HashMap<Track<'static>, Places>,
     process_words: HashMap<Id<'static>, Words>,
     row_words: HashMap<Track<'static>, Words>,
     counters: HashMap<(usize, String), u64>,
@@ -66,13 +81,27 @@ impl Tracks {
         self.last
     }
 
+    fn places(&self, track: &Track<'_>) -> Places {
+        // The map is shared, so that it may be asked with a key of a shorter life.
+        let places: &HashMap<Track<'_>, Places> = &self.row_places;
+        places.get(track).copied().unwrap_or_default()
+    }
+
     /// The place of the row of a track.
     pub(super) fn row(&mut self, track: &Track<'_>, is_thread: bool) -> usize {
-        // The map is shared, so that it may be asked with a key of a shorter life.
-        let places: &HashMap<(Track<'_>, bool), usize> = &self.row_places;
-        if let Some(place) = places.get(&(track.clone(), is_thread)) {
-            return *place;
-        }
+        let known = *self.places(track).of(is_thread);
+        known.unwrap_or_else(|| self.new_row(track, is_thread))
+    }
+
+    /// The place of the row to which an arrow on that track is fastened: the thread's, unless only a
+    /// stream is known there.
+    pub(super) fn row_of_arrow(&mut self, track: &Track<'_>) -> usize {
+        let Places { thread, stream } = self.places(track);
+        let is_positive = track.row.number().is_some_and(|row| row > 0);
+        thread.or(stream).unwrap_or_else(|| self.new_row(track, is_positive))
+    }
+
+    fn new_row(&mut self, track: &Track<'_>, is_thread: bool) -> usize {
         let track = track.clone().into_owned();
         let process = self.process(&track.process, is_thread);
         let (number, place) = (self.next(), self.rows.len());
@@ -87,15 +116,8 @@ impl Tracks {
             lane_numbers: vec![],
             ranges: None,
         });
-        self.row_places.insert((track, is_thread), place);
+        *self.row_places.entry(track).or_default().of(is_thread) = Some(place);
         place
-    }
-
-    /// Whether what is fastened to a track belongs to a thread: unless only a stream is known there.
-    pub(super) fn is_thread(&self, track: &Track<'_>) -> bool {
-        let places: &HashMap<(Track<'_>, bool), usize> = &self.row_places;
-        let known = |is_thread| places.contains_key(&(track.clone(), is_thread));
-        known(true) || !known(false) && track.row.number().is_some_and(|row| row > 0)
     }
 
     /// Whether a process of the host has that id.

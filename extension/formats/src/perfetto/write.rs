@@ -4,7 +4,7 @@ use super::annotations::Annotations;
 use super::dictionary::Dictionary;
 use super::packets::{self, Kind};
 use super::tracks::Tracks;
-use super::window::{Arrow, DEFAULT_WINDOW, Released, Slice, Window};
+use super::window::{DEFAULT_WINDOW, Due, Window};
 use super::wire;
 use crate::loss::Losses;
 use crate::time::Timestamp;
@@ -14,15 +14,41 @@ use crate::trace::{
 
 /// Writes one trace.
 ///
-/// Memory: the window, the distinct names, categories and keys (16 MiB each at most), and one entry
-/// for each thread, stream, lane and counter.
+/// Memory: the window and what it lets go at once, which is half of it; the distinct names,
+/// categories and keys (4 MiB each at most); and one entry for each thread, stream, lane and counter.
 #[derive(Debug)]
 pub struct Writer {
     begun: bool,
     dictionary: Dictionary,
     tracks: Tracks,
-    window: Window,
+    window: Window<Arrow>,
     losses: Losses,
+    /// Body of the `TrackEvent` that is being written, kept for its memory.
+    body: Vec<u8>,
+}
+
+/// One end of an arrow, as a field of the event that it is fastened to.
+#[derive(Debug, Clone, Copy)]
+struct Arrow {
+    /// `flow_ids`, or `terminating_flow_ids`.
+    field: u64,
+    id: u64,
+}
+
+impl Arrow {
+    /// An arrow's number counts within its category, and Perfetto's within the trace.
+    fn new(flow: Flow, category: &str) -> Self {
+        // FNV-1a over the category, so that equal numbers of two categories stay apart.
+        let seed = category.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let field = if flow.start { 47 } else { 48 };
+        Self { field, id: seed ^ flow.id.cast_unsigned() }
+    }
+
+    fn put(self, event: &mut Vec<u8>) {
+        wire::fixed64(event, self.field, self.id);
+    }
 }
 
 impl Default for Writer {
@@ -47,6 +73,7 @@ impl Writer {
             tracks: Tracks::default(),
             window: Window::new(bytes),
             losses: Losses::default(),
+            body: vec![],
         }
     }
 
@@ -79,21 +106,23 @@ impl Writer {
             Record::Other(_) => self.losses.count("other"),
         }
         if self.window.is_full() {
-            let released = self.window.release_half();
-            self.release(released, out);
+            let Self { window, tracks, body, .. } = self;
+            let mut ended = vec![];
+            window.release_half(|due| release(tracks, due, body, &mut ended, out));
         }
     }
 
     /// Writes all that still waits.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
-        let released = self.window.release_all();
-        self.release(released, out);
+        let Self { window, tracks, body, .. } = self;
+        let mut ended = vec![];
+        window.release_all(|due| release(tracks, due, body, &mut ended, out));
         for place in 0..self.tracks.rows.len() {
             let Some(row) = self.tracks.rows.get_mut(place) else { continue };
             for (lane, ends) in std::mem::take(&mut row.lanes).close() {
                 let track = self.tracks.lane(place, lane, out);
                 for end in ends {
-                    packets::event(out, end, Kind::End, track, &[]);
+                    packets::event(out, end, Kind::End, track, [&[]; 2]);
                 }
             }
         }
@@ -103,73 +132,60 @@ impl Writer {
     fn event(&mut self, event: &TraceEvent<'_>, out: &mut Vec<u8>) {
         let Some(start) = self.time(event.timestamp, "event before the base time") else { return };
         let row = self.tracks.row(&event.track, event.thread.is_some());
-        let mut body = vec![];
+        let body = &mut self.body;
+        body.clear();
         let ends = event.event_type == EventType::RangeEnd && event.duration.is_none();
         // An end with a name ends only a range of that name and category.
         if !ends {
-            self.dictionary.name(&mut body, &event.name);
+            self.dictionary.name(body, &event.name);
             let category = event.category.as_deref().unwrap_or(event.event_type.name());
-            self.dictionary.category(&mut body, category);
+            self.dictionary.category(body, category);
         }
-        Annotations { event: &mut body, dictionary: &mut self.dictionary }.of_event(event);
+        Annotations { event: body, dictionary: &mut self.dictionary }.of_event(event);
         if let Some(flow) = event.flow {
-            let field = self.flow(flow, flow.flow_type.category());
-            body.extend_from_slice(&field);
+            Arrow::new(flow, flow.flow_type.category()).put(body);
         }
-        self.define(out);
+        define(&mut self.dictionary, out);
         let Some(duration) = event.duration else {
             let (kind, track) = match event.event_type {
                 EventType::RangeStart => (Kind::Begin, self.tracks.ranges(row, out)),
                 EventType::RangeEnd => (Kind::End, self.tracks.ranges(row, out)),
                 _ => (Kind::Instant, self.tracks.announced(row, out)),
             };
-            packets::event(out, start, kind, track, &body);
+            packets::event(out, start, kind, track, [body, &[]]);
             return;
         };
         let length = u64::try_from(duration.0).unwrap_or_else(|_| {
             self.losses.count("event.negative_duration");
             0
         });
-        self.window.slice(Slice { row, start, end: start.saturating_add(length), body });
+        self.window.slice(row, start, start.saturating_add(length), body);
     }
 
     fn flow_point(&mut self, point: &FlowPoint<'_>, out: &mut Vec<u8>) {
         let Some(time) = self.time(point.timestamp, "flow before the base time") else { return };
-        // The slice tells whether its row is a thread; where there is none the arrow's kind does.
-        let is_thread = self.tracks.is_thread(&point.track);
-        let row = self.tracks.row(&point.track, is_thread);
-        let field = self.flow(point.flow, &point.category);
-        let mut name = vec![];
-        self.dictionary.name(&mut name, &point.name);
-        self.dictionary.category(&mut name, &point.category);
-        self.define(out);
+        let row = self.tracks.row_of_arrow(&point.track);
+        let body = &mut self.body;
+        body.clear();
+        self.dictionary.name(body, &point.name);
+        self.dictionary.category(body, &point.category);
+        define(&mut self.dictionary, out);
         if !point.extra.is_empty() {
             self.losses.count("flow.extra");
         }
-        self.window.arrow(Arrow { row, time, field, name });
-    }
-
-    /// `flow_ids`, or `terminating_flow_ids`. An arrow's number counts within its category, and
-    /// Perfetto's within the trace.
-    fn flow(&mut self, flow: Flow, category: &str) -> Vec<u8> {
-        // FNV-1a over the category, so that equal numbers of two categories stay apart.
-        let seed = category.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        let mut field = vec![];
-        wire::fixed64(&mut field, if flow.start { 47 } else { 48 }, seed ^ flow.id.cast_unsigned());
-        field
+        self.window.arrow(row, time, Arrow::new(point.flow, &point.category), body);
     }
 
     fn memory(&mut self, event: &MemoryEvent<'_>, out: &mut Vec<u8>) {
         let Some(time) = self.time(event.timestamp, "memory before the base time") else { return };
         let row = self.tracks.row(&event.track, event.thread.is_some());
-        let mut body = vec![];
-        self.dictionary.name(&mut body, "[memory]");
-        Annotations { event: &mut body, dictionary: &mut self.dictionary }.of_memory(event);
-        self.define(out);
+        let body = &mut self.body;
+        body.clear();
+        self.dictionary.name(body, "[memory]");
+        Annotations { event: body, dictionary: &mut self.dictionary }.of_memory(event);
+        define(&mut self.dictionary, out);
         let track = self.tracks.announced(row, out);
-        packets::event(out, time, Kind::Instant, track, &body);
+        packets::event(out, time, Kind::Instant, track, [body, &[]]);
         let device = match event.device {
             Some(device) if device >= 0 => format!("device {device}"),
             _ => "host".to_owned(),
@@ -224,35 +240,7 @@ impl Writer {
             },
         }
         let number = self.tracks.counter(&track.process, is_host, name, unit, out);
-        packets::event(out, time, Kind::Counter, number, &body);
-    }
-
-    /// Writes what the window has let go.
-    fn release(&mut self, released: Released, out: &mut Vec<u8>) {
-        let mut ended = vec![];
-        for slice in released.slices {
-            let Some(row) = self.tracks.rows.get_mut(slice.row) else { continue };
-            let lane = row.lanes.place(slice.start, slice.end, &mut ended);
-            let track = self.tracks.lane(slice.row, lane, out);
-            for end in ended.drain(..) {
-                packets::event(out, end, Kind::End, track, &[]);
-            }
-            packets::event(out, slice.start, Kind::Begin, track, &slice.body);
-        }
-        for Arrow { row, time, field, mut name } in released.arrows {
-            // An arrow to nowhere: an instant that it can be fastened to.
-            name.extend_from_slice(&field);
-            let track = self.tracks.announced(row, out);
-            packets::event(out, time, Kind::Instant, track, &name);
-        }
-    }
-
-    /// Writes the numbers that texts have got, before they are used.
-    fn define(&mut self, out: &mut Vec<u8>) {
-        if !self.dictionary.defined.is_empty() {
-            packets::interned(out, &self.dictionary.defined);
-            self.dictionary.defined.clear();
-        }
+        packets::event(out, time, Kind::Counter, number, [&body, &[]]);
     }
 
     fn time(&mut self, time: Timestamp, loss: &'static str) -> Option<u64> {
@@ -261,5 +249,39 @@ impl Writer {
             self.losses.count(loss);
         }
         time
+    }
+}
+
+/// Writes what the window has let go. `fields` and `ended` are kept for their memory only.
+fn release(
+    tracks: &mut Tracks,
+    due: Due<'_, Arrow>,
+    fields: &mut Vec<u8>,
+    ended: &mut Vec<u64>,
+    out: &mut Vec<u8>,
+) {
+    let Due { row, start, end, body, arrows } = due;
+    fields.clear();
+    arrows.iter().for_each(|arrow| arrow.flow.put(fields));
+    let Some(end) = end else {
+        // An arrow to nowhere: an instant that it can be fastened to.
+        let track = tracks.announced(row, out);
+        packets::event(out, start, Kind::Instant, track, [body, fields]);
+        return;
+    };
+    let Some(lanes) = tracks.rows.get_mut(row).map(|row| &mut row.lanes) else { return };
+    let lane = lanes.place(start, end, ended);
+    let track = tracks.lane(row, lane, out);
+    for end in ended.drain(..) {
+        packets::event(out, end, Kind::End, track, [&[]; 2]);
+    }
+    packets::event(out, start, Kind::Begin, track, [body, fields]);
+}
+
+/// Writes the numbers that texts have got, before they are used.
+fn define(dictionary: &mut Dictionary, out: &mut Vec<u8>) {
+    if !dictionary.defined.is_empty() {
+        packets::interned(out, &dictionary.defined);
+        dictionary.defined.clear();
     }
 }

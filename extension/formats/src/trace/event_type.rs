@@ -117,6 +117,12 @@ impl EventType {
         }
     }
 
+    /// The type of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// Its number.
     #[must_use]
     pub fn number(self) -> u8 {

@@ -26,6 +26,25 @@ impl FlowType {
         self as u8
     }
 
+    /// Its name: the category that Kineto writes for it, and `none`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            other => other.category(),
+        }
+    }
+
+    /// The type of that name; `fwd_bwd` is another name of [`FlowType::ForwardBackward`].
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        if name == "fwd_bwd" {
+            return Some(Self::ForwardBackward);
+        }
+        let all = [Self::None, Self::ForwardBackward, Self::AsyncCpuToGpu, Self::Custom];
+        all.into_iter().find(|flow_type| flow_type.name() == name)
+    }
+
     /// What the producers' category means: `fwdbwd`, `ac2g`, and `async` of 2021.
     #[must_use]
     pub fn of_category(category: &str) -> Self {
@@ -59,6 +78,18 @@ pub struct Flow {
     pub flow_type: FlowType,
     /// Whether this is the end where the arrow starts.
     pub start: bool,
+}
+
+impl Flow {
+    /// A number for the arrow within the whole trace, where `id` counts within its category: equal
+    /// ids of two categories stay apart.
+    pub(crate) fn number(self, category: &str) -> u64 {
+        // FNV-1a over the category.
+        let seed = category.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        seed ^ self.id.cast_unsigned()
+    }
 }
 
 /// One end of an arrow that is fastened to the event on the track that runs at that time.

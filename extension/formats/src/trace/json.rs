@@ -65,6 +65,16 @@ impl<'b> Members<'b> {
         Self { out, first: true }
     }
 
+    /// Goes on with an object that has members already.
+    pub(crate) fn following(out: &'b mut Vec<u8>) -> Self {
+        Self { out, first: false }
+    }
+
+    /// Where in the buffer the next member will stand.
+    pub(crate) fn position(&self) -> usize {
+        self.out.len()
+    }
+
     /// Writes a name, and gives the buffer for its value, which must follow.
     pub(crate) fn key(&mut self, name: &str) -> &mut Vec<u8> {
         if !std::mem::take(&mut self.first) {
@@ -82,6 +92,11 @@ impl<'b> Members<'b> {
 
     pub(crate) fn integer(&mut self, name: &str, number: impl itoa::Integer) -> &mut Self {
         write::integer(self.key(name), number);
+        self
+    }
+
+    pub(crate) fn boolean(&mut self, name: &str, flag: bool) -> &mut Self {
+        write::boolean(self.key(name), flag);
         self
     }
 

@@ -23,6 +23,28 @@ proptest! {
 }
 
 #[test]
+fn what_a_record_would_not_say_stands_in_its_arguments() {
+    let event = TraceEvent {
+        event_type: EventType::NcclStart,
+        category: Some("cpu_op".into()),
+        duration: Some(Span(1)),
+        track: Track { process: Id::Number(1), row: Id::Number(2) },
+        thread: Some(3),
+        resource: None,
+        call_stack: vec!["a;b".into(), "c".into()],
+        ..TraceEvent::default()
+    };
+    let records = [Record::Event(event)];
+    let out = written(&records);
+    let document: Value = serde_json::from_slice(&out).unwrap();
+    let expected = json!({
+        "thread_id": 3, "resource_id": null, "event_type": "NCCLStart", "call_stack": ["a;b", "c"],
+    });
+    assert_eq!(document["traceEvents"][0]["args"], expected);
+    assert_eq!(kineto(&out).into_records(), records);
+}
+
+#[test]
 fn what_is_said_of_the_trace_comes_back_before_and_behind_the_events() {
     let document = |key: &'static str, json: &'static str| Record::Document {
         key: key.into(),
@@ -58,6 +80,7 @@ fn a_flow_of_an_event_stands_behind_it_as_a_record() {
         timestamp: Timestamp(1_500),
         duration: Some(Span(10)),
         track: Track { process: Id::Number(0), row: Id::Number(7) },
+        resource: Some(7),
         flow: Some(flow),
         ..TraceEvent::default()
     };
@@ -75,8 +98,6 @@ fn what_kineto_cannot_hold_is_counted() {
     let counter =
         CounterEvent { unit: Some("W".into()), device: Some(0), ..CounterEvent::default() };
     writer.write(&Record::Counter(counter), &mut vec![]);
-    let thread = TraceEvent { thread: Some(3), resource: Some(7), ..TraceEvent::default() };
-    writer.write(&Record::Event(thread), &mut vec![]);
     let losses: Vec<_> = writer.losses().iter().collect();
-    assert_eq!(losses, [("counter.device", 1), ("counter.unit", 1), ("event.thread", 1)]);
+    assert_eq!(losses, [("counter.device", 1), ("counter.unit", 1)]);
 }

@@ -7,6 +7,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod chrome_round_trip;
 mod collect;
 mod kineto_faults;
 mod kineto_fixtures;
@@ -15,3 +16,4 @@ mod kineto_round_trip;
 mod model;
 mod packets;
 mod perfetto_traces;
+mod timelines;

@@ -195,3 +195,35 @@ pub(crate) fn record() -> impl Strategy<Value = Record<'static>> {
         1 => label().prop_map(Record::Label),
     ]
 }
+
+/// Any record that stands among the events, with all that only Chrome's form can hold.
+pub(crate) fn any_record() -> impl Strategy<Value = Record<'static>> {
+    let numbers = (option::of(any::<i64>()), option::of(any::<i64>()));
+    let types = (prop::sample::select(&EventType::ALL[..]), any::<bool>());
+    let flow_types = vec![FlowType::None, FlowType::ForwardBackward, FlowType::AsyncCpuToGpu];
+    let flow = option::of((any::<i64>(), prop::sample::select(flow_types), any::<bool>()));
+    let words = (option::of(word()), vec("[a-z;]{0,4}", 0..3));
+    (record(), numbers, types, flow, words).prop_map(
+        |(mut record, (first, second), (event_type, no_category), flow, (unit, frames))| {
+            match &mut record {
+                Record::Event(event) => {
+                    (event.thread, event.resource, event.event_type) = (first, second, event_type);
+                    event.flow = flow.map(|(id, flow_type, start)| Flow { id, flow_type, start });
+                    event.call_stack = frames.into_iter().map(Words::from).collect();
+                    if no_category {
+                        event.category = None;
+                    }
+                }
+                Record::Memory(event) => {
+                    event.thread = first;
+                    if no_category {
+                        event.bytes = 0;
+                    }
+                }
+                Record::Counter(event) => (event.device, event.unit) = (first, unit),
+                _ => {}
+            }
+            record
+        },
+    )
+}

@@ -17,6 +17,8 @@ use crate::events::convert::{Conversion, ConvertError, Place, Report};
 use crate::events::format::Format;
 use crate::events::tables::WriteError;
 use crate::report::Exit;
+use crate::traces;
+use crate::traces::split::SplitBy;
 
 pub(super) fn convert(
     arguments: &Convert,
@@ -35,11 +37,19 @@ pub(super) fn convert(
         lossy: arguments.lossy,
         force: arguments.force,
     };
-    if let Some(words) = misuse(&conversion, screen) {
+    let misuse = idle(arguments).or_else(|| misuse(&conversion, arguments.split, screen));
+    if let Some(words) = misuse {
         return Ok(misused(words));
     }
+    let of_traces = match of_traces(arguments, &conversion) {
+        Ok(conversion) => conversion,
+        Err(fault) => return Ok(misused(fault)),
+    };
     let bar = bar(&conversion.files);
-    let outcome = conversion.run(&bar, out);
+    let outcome = match conversion.to.is_trace() {
+        false => conversion.run(&bar, out),
+        true => of_traces.run(&bar, out),
+    };
     bar.finish_and_clear();
     let report = match outcome {
         Ok(report) => report,
@@ -56,8 +66,46 @@ pub(super) fn convert(
     Ok(if report.is_placed { Exit::Done } else { Exit::Findings })
 }
 
+/// The same for traces.
+fn of_traces(
+    arguments: &Convert,
+    conversion: &Conversion,
+) -> Result<traces::convert::Conversion, regex::Error> {
+    let Conversion { files, from, to, out, lossy, force, .. } = conversion.clone();
+    let (merge, split, repair) = (arguments.merge, arguments.split, arguments.repair);
+    let filter = arguments.filter.filter()?;
+    Ok(traces::convert::Conversion {
+        files,
+        from,
+        to,
+        out,
+        lossy,
+        force,
+        repair,
+        filter,
+        merge,
+        split,
+    })
+}
+
+/// An argument that means nothing to the conversion.
+fn idle(arguments: &Convert) -> Option<String> {
+    let Convert { to, out, merge, split, repair, filter, .. } = arguments;
+    let of_traces = [
+        (*merge, "--merge"),
+        (split.is_some(), "--split"),
+        (*repair, "--repair"),
+        (!filter.is_empty(), "a filter"),
+    ];
+    if let Some((_, name)) = of_traces.iter().find(|(given, _)| *given && !to.is_trace()) {
+        return Some(format!("{name} works on traces, and {to} is a format of event logs"));
+    }
+    let to_stdout = out.as_ref().is_none_or(|out| out == Path::new("-"));
+    (split.is_some() && to_stdout).then(|| "--split makes several files: give -o".to_owned())
+}
+
 /// What can be told to be wrong before anything is read.
-fn misuse(conversion: &Conversion, screen: &Screen) -> Option<String> {
+fn misuse(conversion: &Conversion, split: Option<SplitBy>, screen: &Screen) -> Option<String> {
     let Some(out) = &conversion.out else {
         if conversion.to == Format::Parquet {
             return Some("tables need a folder: give one with -o".to_owned());
@@ -66,7 +114,8 @@ fn misuse(conversion: &Conversion, screen: &Screen) -> Option<String> {
             "--json reports on the conversion and needs -o: the log itself goes to standard output";
         return screen.json.then(|| words.to_owned());
     };
-    let files = conversion.outputs();
+    // The parts of a trace are known when it has been read.
+    let files = if split.is_some() { vec![] } else { conversion.outputs() };
     for path in files {
         let Ok(metadata) = path.symlink_metadata() else { continue };
         let is_folder = conversion.to == Format::Parquet && metadata.is_dir();
@@ -101,6 +150,13 @@ fn failed(error: ConvertError) -> anyhow::Result<Exit> {
         ConvertError::Stdout(fault) => return Err(fault.into()),
         ConvertError::Read(ref fault) if fault.is_of_content() => Exit::Findings,
         ConvertError::Read(_) => Exit::Usage,
+        ConvertError::NoLog(_)
+        | ConvertError::NoTrace(_)
+        | ConvertError::Several
+        | ConvertError::OneLog
+        | ConvertError::NoRanks
+        | ConvertError::Parts(_) => Exit::Usage,
+        ConvertError::Merge(_) => Exit::Findings,
         ConvertError::Write(WriteError::Sessions | WriteError::Foreign { .. }) => Exit::Usage,
         ConvertError::Output { error: ref fault, .. }
         | ConvertError::Write(WriteError::Folder { error: ref fault, .. })
@@ -124,6 +180,9 @@ fn show(report: &Report, lossy: bool, screen: &Screen, out: &mut dyn Write) -> i
         let text = format!("{}:{}: {}", place.file, place.line, place.message());
         writeln!(stderr, "{}", printable(&text))?;
     }
+    for remark in &report.remarks {
+        writeln!(stderr, "{}", printable(remark))?;
+    }
     let unsaid = notes.refused.saturating_sub(notes.findings.len() as u64);
     if unsaid > 0 {
         writeln!(stderr, "and {unsaid} more like these: `warpgauge events validate` shows all")?;
@@ -141,6 +200,11 @@ fn show(report: &Report, lossy: bool, screen: &Screen, out: &mut dyn Write) -> i
             columns.row(vec![Cell::new(times), Cell::new(printable(name))]);
         }
         columns.write(stderr, "  ")?;
+    }
+    if !report.left_out.is_empty() {
+        let kinds = report.left_out.iter().map(|(kind, times)| format!("{times} x {kind}"));
+        let kinds: Vec<_> = kinds.collect();
+        writeln!(stderr, "the filters left out {}", kinds.join(", "))?;
     }
     if report.is_placed {
         let files: Vec<_> = report.written.iter().map(|path| path.display().to_string()).collect();
@@ -165,6 +229,8 @@ fn as_json(report: &Report) -> serde_json::Value {
         "written": report.written,
         "is_written": report.is_placed,
         "losses": report.losses.iter().map(loss).collect::<Vec<_>>(),
+        "left_out": report.left_out.iter().map(loss).collect::<Vec<_>>(),
+        "remarks": report.remarks,
         "refused": notes.refused,
         "suspect": notes.suspect,
         "first_refused": notes.findings.iter().map(finding).collect::<Vec<_>>(),

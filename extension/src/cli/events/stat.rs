@@ -1,33 +1,53 @@
 //! `warpgauge events stat`: what a log holds.
 
+mod drawn;
 mod json;
 
 use std::io::{self, Write};
 
 use comfy_table::{Cell, Color};
 use warpgauge_formats::event::CopyKind;
+use warpgauge_formats::timeline::Timeline;
 
 use super::progress::bar;
 use super::units::{bytes, count, instant, offset, share, time};
-use super::{Stat, misused};
+use super::{Stat, misused, trace_stat};
 use crate::cli::columns::Columns;
 use crate::cli::printable::printable;
 use crate::cli::screen::{Screen, write_json};
-use crate::events::log;
+use crate::events::log::Opened;
 use crate::events::reader::message;
 use crate::events::statistics::{Node, Statistics};
 use crate::report::Exit;
+use crate::traces;
+
+use self::drawn::Drawn;
 
 pub(super) fn stat(arguments: &Stat, screen: &Screen, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let bar = bar(&arguments.files);
+    let opened = match Opened::open(&arguments.files, arguments.format, &bar) {
+        Ok(opened) if opened.is_trace() => {
+            return trace_stat::stat(opened, arguments, &bar, screen, out);
+        }
+        Ok(opened) => opened,
+        Err(fault) => return Ok(misused(fault)),
+    };
     let mut statistics = Statistics::default();
-    let read = log::read(&arguments.files, arguments.format, &bar, &mut statistics);
+    let mut work = traces::statistics::Statistics::of_devices();
+    work.trace_begins("");
+    let mut drawn = Drawn { log: &mut statistics, timeline: Timeline::new(&mut work) };
+    let read = opened.read(&bar, &mut drawn);
+    // What a trace cannot hold of the log is in the sums of the log.
+    drop(drawn.timeline.end());
+    work.trace_ends();
     bar.finish_and_clear();
     match read {
         Ok(format) if screen.json => {
-            write_json(out, &json::document(&statistics, format, arguments.top))?
+            write_json(out, &json::document(&statistics, &work, format, arguments.top))?
         }
-        Ok(_) => Shown { statistics: &statistics, top: arguments.top, screen }.all(out)?,
+        Ok(_) => {
+            Shown { statistics: &statistics, work: &work, top: arguments.top, screen }.all(out)?
+        }
         Err(fault) if fault.is_of_content() => {
             misused(fault);
             return Ok(Exit::Findings);
@@ -39,6 +59,7 @@ pub(super) fn stat(arguments: &Stat, screen: &Screen, out: &mut dyn Write) -> an
 
 struct Shown<'s> {
     statistics: &'s Statistics,
+    work: &'s traces::statistics::Statistics,
     top: usize,
     screen: &'s Screen,
 }
@@ -51,7 +72,16 @@ impl Shown<'_> {
         }
         self.overview(out)?;
         self.events(out)?;
+        let work = trace_stat::tables::Shown {
+            statistics: self.work,
+            top: self.top,
+            screen: self.screen,
+            is_log: true,
+        };
+        work.devices(out)?;
+        work.streams(out)?;
         self.kernels(out)?;
+        work.launches(out)?;
         self.scopes(out)?;
         self.copies(out)?;
         self.devices(out)?;
@@ -223,7 +253,7 @@ impl Shown<'_> {
 
     /// What the sums do not hold.
     fn remarks(&self, out: &mut dyn Write) -> io::Result<()> {
-        let remarks = remarks(self.statistics);
+        let remarks = remarks(self.statistics, self.work);
         if !remarks.is_empty() {
             writeln!(out)?;
         }
@@ -232,8 +262,9 @@ impl Shown<'_> {
 }
 
 /// What the sums do not hold, and which clock their times are of.
-fn remarks(statistics: &Statistics) -> Vec<String> {
+fn remarks(statistics: &Statistics, work: &traces::statistics::Statistics) -> Vec<String> {
     let mut remarks = vec![];
+    work.traces.iter().for_each(|trace| trace_stat::remarks::of_trace(trace, &mut remarks));
     if statistics.clock.is_monotonic() {
         let modified = statistics.files.iter().filter_map(|(_, end)| end.modified).max();
         remarks.push(offset(statistics.clock.offset(modified)));

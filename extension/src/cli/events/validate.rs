@@ -1,5 +1,6 @@
 //! `warpgauge events validate`: what is wrong with logs.
 
+mod traces;
 mod verdicts;
 
 use std::io::{self, Write};
@@ -14,7 +15,7 @@ use warpgauge_formats::gpumon::Mode;
 use self::verdicts::Verdicts;
 use super::progress::bar;
 use super::units::{count, offset};
-use super::{Lines, Validate, misused};
+use super::{Checked, Validate, misused};
 use crate::cli::columns::Columns;
 use crate::cli::printable::printable;
 use crate::cli::screen::Screen;
@@ -30,16 +31,22 @@ pub(super) fn validate(
     screen: &Screen,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
+    if arguments.format == Checked::Kineto {
+        return traces::validate(arguments, screen, out);
+    }
+    if arguments.repair {
+        return Ok(misused("--repair mends traces: it needs --format kineto"));
+    }
     let mut files = arguments.files.clone();
     in_reading_order(&mut files);
     let bar = bar(&files);
     let mut reader = match (arguments.format, arguments.strict) {
-        (Lines::Gpumon, true) => LogReader::gpumon(Mode::Strict),
-        (Lines::Gpumon, false) => LogReader::gpumon(Mode::Tolerant),
-        (Lines::GpuFlight, _) => LogReader::gpu_flight(),
+        (Checked::Gpumon, true) => LogReader::gpumon(Mode::Strict),
+        (Checked::Gpumon, false) => LogReader::gpumon(Mode::Tolerant),
+        (_, _) => LogReader::gpu_flight(),
     };
     let verdicts = screen.json.then(|| Verdicts::new(arguments.format));
-    let unknown_is_a_finding = arguments.strict && arguments.format == Lines::GpuFlight;
+    let unknown_is_a_finding = arguments.strict && arguments.format == Checked::GpuFlight;
     let mut check = Check::new(out, &bar, verdicts, unknown_is_a_finding);
     let mut unopened = None;
     for path in &files {

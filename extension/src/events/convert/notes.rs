@@ -14,6 +14,8 @@ const MOST_KEPT: usize = 10;
 /// What is said about logs, gathered.
 #[derive(Debug, Default)]
 pub struct Notes {
+    /// Events that were read.
+    pub events: u64,
     /// Which file and line a number means.
     pub places: Places,
     /// What the reader does not know.
@@ -50,11 +52,12 @@ impl Place {
 }
 
 impl Notes {
-    pub(super) fn event(&mut self, event: &Event<'_>) {
+    pub(crate) fn event(&mut self, event: &Event<'_>) {
+        self.events += 1;
         self.clock.note(event);
     }
 
-    pub(super) fn finding(&mut self, finding: &Finding) {
+    pub(crate) fn finding(&mut self, finding: &Finding) {
         match finding.severity {
             Severity::Refused => self.refused += 1,
             Severity::Suspect => self.suspect += 1,
@@ -65,7 +68,7 @@ impl Notes {
         }
     }
 
-    pub(super) fn file_ends(&mut self, end: FileEnd) {
+    pub(crate) fn file_ends(&mut self, end: FileEnd) {
         let clock = std::mem::take(&mut self.clock);
         if clock.is_monotonic() {
             self.monotonic.push((self.places.last().to_owned(), clock.offset(end.modified)));
@@ -73,7 +76,7 @@ impl Notes {
     }
 
     /// What of the log is in no event.
-    pub(super) fn losses(&self) -> impl Iterator<Item = (String, u64)> {
+    pub(crate) fn losses(&self) -> impl Iterator<Item = (String, u64)> {
         let refused =
             (self.refused > 0).then(|| ("what could not be read".to_owned(), self.refused));
         let unknown =

@@ -11,7 +11,7 @@ use crate::events::input::Packing;
 use crate::events::output::{Packer, Unnamed, packing_of};
 
 /// One file, or one for each channel.
-pub(super) struct Sheets {
+pub(crate) struct Sheets {
     sheets: Vec<Sheet>,
     fault: Option<ConvertError>,
     /// What was said last, and to which channel.
@@ -30,12 +30,18 @@ enum Place {
 
 impl Sheets {
     /// One file at `out`, packed as its name says, or standard output.
-    pub(super) fn one(out: Option<&Path>) -> Result<Self, ConvertError> {
+    pub(crate) fn one(out: Option<&Path>) -> Result<Self, ConvertError> {
         let sheet = match out {
             Some(path) => Sheet::named(path, packing_of(path).0)?,
             None => Sheet::stdout()?,
         };
         Ok(Self { sheets: vec![sheet], fault: None, last: None })
+    }
+
+    /// A file at each of these places, packed as their names say.
+    pub(crate) fn at(paths: &[PathBuf]) -> Result<Self, ConvertError> {
+        let sheets = paths.iter().map(|path| Sheet::named(path, packing_of(path).0));
+        Ok(Self { sheets: sheets.collect::<Result<_, _>>()?, fault: None, last: None })
     }
 
     /// `<out>.<channel>.log` for each channel, with the packing's ending of `out` behind, or all of
@@ -48,8 +54,13 @@ impl Sheets {
     }
 
     /// Writes to the only file.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), ConvertError> {
-        match self.sheets.first_mut() {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), ConvertError> {
+        self.write_to(0, bytes)
+    }
+
+    /// Writes to the file at that place among the files.
+    pub(crate) fn write_to(&mut self, place: usize, bytes: &[u8]) -> Result<(), ConvertError> {
+        match self.sheets.get_mut(place) {
             Some(sheet) => sheet.write(bytes),
             None => Ok(()),
         }
@@ -60,21 +71,48 @@ impl Sheets {
         self.fault.take().map_or(Ok(()), Err)
     }
 
-    /// Gives the files their names. Where one is refused, those before it are taken away again,
-    /// unless they took the place of others.
+    /// Writes what waits; nothing more may follow.
+    pub(crate) fn finish(self) -> Result<Whole, ConvertError> {
+        let mut whole = Whole::default();
+        for Sheet { packer, place } in self.sheets {
+            let path = place.path();
+            packer.finish().map_err(|error| ConvertError::Output { path, error })?;
+            whole.places.push(place);
+        }
+        Ok(whole)
+    }
+
+    /// Gives the files their names.
     pub(super) fn place(
         self,
         replace: bool,
         stdout: &mut dyn Write,
     ) -> Result<Vec<PathBuf>, ConvertError> {
-        let mut whole = vec![];
-        for Sheet { packer, place } in self.sheets {
-            let path = place.path();
-            packer.finish().map_err(|error| ConvertError::Output { path, error })?;
-            whole.push(place);
-        }
+        self.finish()?.place(replace, stdout)
+    }
+}
+
+/// Files that are whole and have no names yet.
+#[derive(Default)]
+pub(crate) struct Whole {
+    places: Vec<Place>,
+}
+
+impl Whole {
+    /// Takes others along.
+    pub(crate) fn append(&mut self, mut others: Self) {
+        self.places.append(&mut others.places);
+    }
+
+    /// Gives the files their names. Where one is refused, those before it are taken away again,
+    /// unless they took the place of others.
+    pub(crate) fn place(
+        self,
+        replace: bool,
+        stdout: &mut dyn Write,
+    ) -> Result<Vec<PathBuf>, ConvertError> {
         let mut placed = vec![];
-        for place in whole {
+        for place in self.places {
             match place {
                 Place::Stdout(mut file) => {
                     file.rewind().map_err(ConvertError::Stdout)?;

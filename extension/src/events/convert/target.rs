@@ -40,6 +40,9 @@ impl Target {
                 Self::Fat { writer: Fat::new(), sheets: Sheets::of_channels(out)? }
             }
             Format::Parquet => Self::Tables(DataSet::new(out.unwrap_or(Path::new("tables")))),
+            Format::Kineto | Format::Chrome | Format::Perfetto => {
+                return Err(ConvertError::NoLog(to));
+            }
         })
     }
 

@@ -1,4 +1,5 @@
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -20,9 +21,14 @@ fn search(folder: &Path) -> Vec<Found> {
     search.found
 }
 
+/// Writes a file anew, in its place.
+fn write(path: impl AsRef<Path>, content: &str) {
+    File::create(path).unwrap().write_all(content.as_bytes()).unwrap();
+}
+
 /// A log of that content, last written to a minute ago.
 fn older(path: &PathBuf, content: &str) {
-    fs::write(path, content).unwrap();
+    write(path, content);
     let minute_ago = SystemTime::now() - Duration::from_secs(60);
     File::options().write(true).open(path).unwrap().set_modified(minute_ago).unwrap();
 }
@@ -38,7 +44,7 @@ fn a_file_that_is_cut_off_between_finding_and_opening_comes_behind_its_copy() {
     older(&log, "one\ntwo\n");
     fs::copy(&log, &copy).unwrap();
     let found = search(folder.path());
-    fs::write(&log, "three\n").unwrap();
+    write(&log, "three\n");
     let mut cursors = Cursors::default();
     let assigned = assign(found, false, &mut cursors, 1, Duration::ZERO, far());
     assert_eq!(names(&assigned.parts), ["x.log.1", "x.log"]);
@@ -50,9 +56,33 @@ fn an_empty_file_has_no_content_yet_however_long_it_was_when_it_was_found() {
     let log = folder.path().join("x.log");
     older(&log, "one\n");
     let found = search(folder.path());
-    fs::write(&log, "").unwrap();
+    write(&log, "");
     let assigned = assign(found, false, &mut Cursors::default(), 1, Duration::ZERO, far());
     assert_eq!(names(&assigned.parts), [""; 0]);
+}
+
+#[test]
+fn files_of_one_moment_come_by_their_numbers_though_the_newest_is_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let moment = SystemTime::now();
+    for (name, content) in [("x.log", ""), ("x.1.log", "three\n"), ("x.2.log", "two\n")] {
+        write(path(name), content);
+        File::options().write(true).open(path(name)).unwrap().set_modified(moment).unwrap();
+    }
+    let found = search(folder.path());
+    let assigned = assign(found, false, &mut Cursors::default(), 1, Duration::ZERO, far());
+    assert_eq!(names(&assigned.parts), ["x.2.log", "x.1.log"]);
+}
+
+#[test]
+fn half_a_first_line_is_no_content_yet_but_in_a_file_that_was_rotated_away() {
+    let folder = tempfile::tempdir().unwrap();
+    older(&folder.path().join("x.log"), "{\"type\":\"ker");
+    older(&folder.path().join("x.log.1"), "{\"type\":\"scope");
+    let found = search(folder.path());
+    let assigned = assign(found, false, &mut Cursors::default(), 1, Duration::ZERO, far());
+    assert_eq!(names(&assigned.parts), ["x.log.1"]);
 }
 
 #[test]
@@ -75,7 +105,7 @@ fn a_copy_is_not_new_because_its_original_is_cut_off_while_they_are_compared() {
         let mut whole = Originals::default();
         whole.add(&found[0]);
         whole.that_begin(&found[1], b"one\ntwo\n").for_each(drop);
-        fs::write(&log, now).unwrap();
+        write(&log, now);
         let appeared =
             appeared(&found[1], &mut whole, &BTreeSet::from([stream]), &mut cursors).unwrap();
         assert!(matches!(appeared, Appeared::Copy), "{now:?}");

@@ -2,15 +2,22 @@
 
 use serde_json::{Value, json};
 
+use super::super::trace_stat;
 use super::{kind_name, remarks};
 use crate::events::format::Format;
 use crate::events::statistics::{KernelTotals, Node, Statistics};
+use crate::traces;
 
 /// Deeper scopes are left out.
 const DEEPEST: usize = 32;
 
 /// All sums, of kernels the `top` first.
-pub(super) fn document(statistics: &Statistics, format: Option<Format>, top: usize) -> Value {
+pub(super) fn document(
+    statistics: &Statistics,
+    work: &traces::statistics::Statistics,
+    format: Option<Format>,
+    top: usize,
+) -> Value {
     let sources = statistics.sources.by_events();
     let sources = sources.iter().map(|totals| {
         let span = totals.clock.span;
@@ -63,7 +70,8 @@ pub(super) fn document(statistics: &Statistics, format: Option<Format>, top: usi
         "devices": devices.collect::<Vec<_>>(),
         "refused": statistics.refused,
         "suspect": statistics.suspect,
-        "remarks": remarks(statistics),
+        "work": work.traces.iter().flat_map(trace_stat::json::devices).collect::<Vec<_>>(),
+        "remarks": remarks(statistics, work),
     })
 }
 

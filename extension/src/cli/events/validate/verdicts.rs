@@ -17,13 +17,13 @@ use warpgauge_formats::event::Event;
 use warpgauge_formats::finding::{Finding, Severity};
 use warpgauge_formats::json::write::Object;
 
-use super::Lines;
+use super::Checked;
 use crate::events::reader::{LineRead, Places, message};
 
 /// Verdicts that have not been written yet: those of one line and of what it explains, at most one
 /// line and 8 MiB of batches that waited.
 pub(super) struct Verdicts {
-    format: Lines,
+    format: Checked,
     lines: BTreeMap<u64, Verdict>,
     /// What is known of lines that wait.
     waiting: BTreeMap<u64, Verdict>,
@@ -39,7 +39,7 @@ struct Verdict {
 }
 
 impl Verdicts {
-    pub(super) fn new(format: Lines) -> Self {
+    pub(super) fn new(format: Checked) -> Self {
         Self { format, lines: BTreeMap::new(), waiting: BTreeMap::new(), out: vec![] }
     }
 
@@ -91,7 +91,7 @@ impl Verdicts {
 }
 
 impl Verdict {
-    fn write(&self, format: Lines, (file, line): (&str, u64), out: &mut Vec<u8>) {
+    fn write(&self, format: Checked, (file, line): (&str, u64), out: &mut Vec<u8>) {
         let refused = self.findings.iter().find(|finding| finding.severity == Severity::Refused);
         let mut object = Object::open(out);
         object.text("file", file).integer("line", line).boolean("ok", refused.is_none());
@@ -100,11 +100,11 @@ impl Verdict {
             None => object.key("error").extend_from_slice(b"null"),
         }
         match format {
-            Lines::Gpumon if self.events.is_empty() => {
+            Checked::Gpumon if self.events.is_empty() => {
                 object.key("event").extend_from_slice(b"null")
             }
-            Lines::Gpumon => object.key("event").extend_from_slice(&self.events),
-            Lines::GpuFlight => {
+            Checked::Gpumon => object.key("event").extend_from_slice(&self.events),
+            Checked::GpuFlight | Checked::Kineto => {
                 let out = object.key("events");
                 out.push(b'[');
                 out.extend_from_slice(&self.events);
@@ -126,7 +126,7 @@ impl Verdict {
     }
 }
 
-fn severity(severity: Severity) -> &'static str {
+pub(super) fn severity(severity: Severity) -> &'static str {
     match severity {
         Severity::Refused => "refused",
         Severity::Suspect => "suspect",

@@ -2,7 +2,7 @@
 
 /// The lanes of one thread or stream. The first is its own track.
 #[derive(Debug, Default)]
-pub(super) struct Lanes {
+pub(crate) struct Lanes {
     lanes: Vec<Lane>,
 }
 
@@ -24,7 +24,7 @@ impl Lane {
 impl Lanes {
     /// Gives a slice its lane. `ended` takes the ends, in order, of those slices on it that have to
     /// be closed before.
-    pub(super) fn place(&mut self, start: u64, end: u64, ended: &mut Vec<u64>) -> usize {
+    pub(crate) fn place(&mut self, start: u64, end: u64, ended: &mut Vec<u64>) -> usize {
         let found = self.lanes.iter().position(|lane| lane.fits(start, end));
         let place = found.unwrap_or(self.lanes.len());
         if found.is_none() {
@@ -41,7 +41,7 @@ impl Lanes {
     }
 
     /// The lanes with the ends of the slices that are still open on each, innermost first.
-    pub(super) fn close(self) -> impl Iterator<Item = (usize, Vec<u64>)> {
+    pub(crate) fn close(self) -> impl Iterator<Item = (usize, Vec<u64>)> {
         self.lanes.into_iter().map(|lane| lane.open.into_iter().rev().collect()).enumerate()
     }
 }
