@@ -1,7 +1,6 @@
 //! Asks the management library, device by device.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::path::Path;
 use std::sync::mpsc::Sender;
 
@@ -38,7 +37,9 @@ fn read_from(library: &Path, must_be_there: bool, to: &Sender<Piece>) {
             // Neither shut down nor unloaded, see `sampling`.
             std::mem::forget(nvml);
         }
-        Err(NvmlError::LibloadingError(fault)) if !must_be_there && is_absence(&fault) => {
+        Err(NvmlError::LibloadingError(fault))
+            if !must_be_there && is_absence(&fault.to_string(), library) =>
+        {
             reading.hand_over(Piece::Library(Library::Absent(fault.to_string())));
         }
         Err(fault) => drop(reading.fault("the library", &fault)),
@@ -46,11 +47,12 @@ fn read_from(library: &Path, must_be_there: bool, to: &Sender<Piece>) {
     reading.hand_over(Piece::End);
 }
 
-/// Whether the loader found no such file. It has words alone (dlerror(3)), of which these are in no
-/// other language: glibc and musl.
-fn is_absence(fault: &impl Display) -> bool {
-    let words = fault.to_string();
-    words.contains("No such file or directory") || words.contains("Error loading shared library")
+/// Whether the loader found no such file, in its words (dlerror(3)): those of glibc, which are
+/// English where nobody calls `setlocale`, and of musl. What the library itself needs may be missing,
+/// too, which is no absence.
+fn is_absence(words: &str, library: &Path) -> bool {
+    let whose = format!("{}: ", library.display());
+    words.contains(&whose) && words.contains("No such file") && !words.contains("needed by")
 }
 
 struct Reading<'s> {
@@ -316,6 +318,20 @@ mod tests {
             panic!("{pieces:?}")
         };
         assert!(words.contains("libmanagement-of-no-machine.so.1"), "{words}");
+    }
+
+    #[test]
+    fn a_library_without_what_it_needs_is_not_absent() {
+        let library = Path::new("liba.so.1");
+        for (words, is_absent) in [
+            ("liba.so.1: cannot open shared object file: No such file or directory", true),
+            ("libb.so: cannot open shared object file: No such file or directory", false),
+            ("Error loading shared library liba.so.1: No such file or directory", true),
+            ("Error loading shared library libb.so: No such file (needed by liba.so.1)", false),
+            ("liba.so.1: invalid ELF header", false),
+        ] {
+            assert_eq!(is_absence(words, library), is_absent, "{words}");
+        }
     }
 
     #[test]

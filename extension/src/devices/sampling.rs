@@ -106,3 +106,41 @@ impl Sample {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread that hands over one device, and then ends or goes on for good.
+    fn sample(ends: bool) -> Sample {
+        let (sender, pieces) = mpsc::channel();
+        let sampling = Sampling {
+            pieces,
+            timeout: Duration::from_millis(20),
+            deadline: Instant::now() + Duration::from_millis(20),
+        };
+        sender.send(Piece::Device(Box::default())).unwrap();
+        sender.send(Piece::Asking("device 1, power".to_owned())).unwrap();
+        let kept = (!ends).then_some(sender);
+        let sample = sampling.finish();
+        drop(kept);
+        sample
+    }
+
+    #[test]
+    fn what_was_read_before_the_deadline_or_before_a_fault_is_kept() {
+        for (ends, fault) in [(false, Fault::NoAnswer), (true, Fault::Unexpected)] {
+            let sample = sample(ends);
+            assert_eq!(sample.devices.len(), 1);
+            let faults: Vec<_> = sample.faults.iter().collect();
+            let [(reason, skip)] = faults[..] else { panic!("{faults:?}") };
+            assert_eq!(reason, fault.reason());
+            assert!(skip.example.starts_with("device 1, power: "), "{}", skip.example);
+        }
+    }
+
+    #[test]
+    fn nothing_is_asked_where_nothing_is_wanted() {
+        assert!(begin(&Devices { enabled: false, ..Devices::default() }).is_none());
+    }
+}
