@@ -123,6 +123,47 @@ fn ids_of_ranks_are_apart_and_arrows_still_join_call_and_kernel() {
 }
 
 #[test]
+fn ids_of_two_traces_of_one_rank_are_apart_and_its_processes_are_not() {
+    let (_kept, folder) = folder();
+    write(&folder, "a.json", rank_trace(0, BASE, 2));
+    write(&folder, "b.json", rank_trace(0, BASE + 1_000_000, 2).replace("\"r0\"", "\"later\""));
+    converted(&folder, &["--merge", "-o", "all.json", "a.json", "b.json"]);
+    let trace = read(&folder.join("all.json"));
+    let kernels = of_phase(&trace, "f").into_iter();
+    let ids: BTreeSet<_> = kernels.map(|end| end["id"].as_i64().unwrap()).collect();
+    assert_eq!(ids.into_iter().collect::<Vec<_>>(), [1, 2, 3, 4]);
+    let pids: BTreeSet<_> =
+        of_phase(&trace, "X").iter().map(|x| x["pid"].as_i64().unwrap()).collect();
+    assert_eq!(pids.into_iter().collect::<Vec<_>>(), [0, 40]);
+    // Both names of the trace are kept.
+    assert_eq!((&trace["traceName"], &trace["traceName (2)"]), (&json!("r0"), &json!("later")));
+}
+
+#[test]
+fn processes_without_a_rank_and_with_hostile_ids_are_apart() {
+    let (_kept, folder) = folder();
+    let of = |pid: &str| {
+        format!(r#"{{"ph":"X","name":"x","pid":{pid},"tid":1,"ts":1.000,"dur":1.000,"args":{{}}}}"#)
+    };
+    let pids = ["9223372036854775807", "-9223372036854775808", "0", "4194304", "\"Spans\"", "\"\""];
+    let events: Vec<_> = pids.iter().map(|pid| of(pid)).collect();
+    write(&folder, "a.json", document("", &events, ""));
+    converted(&folder, &["--merge", "-o", "all.json", "a.json", "a.json", "a.json"]);
+    let trace = read(&folder.join("all.json"));
+    let apart: BTreeSet<_> = of_phase(&trace, "X").iter().map(|x| x["pid"].to_string()).collect();
+    assert_eq!(apart.len(), 18);
+    assert!(apart.contains("\"Spans (trace 2)\"") && apart.contains("\"(trace 3)\""), "{apart:?}");
+    let names = of_phase(&trace, "M").into_iter().filter(|label| label["name"] == "process_name");
+    let names: Vec<_> = names.map(|label| label["args"]["name"].as_str().unwrap()).collect();
+    assert_eq!((names.len(), names[0], names[17]), (18, "trace 1", "trace 3"));
+    converted(&folder, &["--split", "rank", "-o", "p.json", "all.json"]);
+    let parts = ["p.trace1.json", "p.trace2.json", "p.trace3.json"];
+    let split: usize =
+        parts.iter().map(|part| names_of(&read(&folder.join(part)), "X").len()).sum();
+    assert_eq!(split, 18);
+}
+
+#[test]
 fn merging_what_was_split_by_rank_gives_the_same_events() {
     let (_kept, folder) = folder();
     let files = ranks(&folder, 5);

@@ -42,9 +42,9 @@ const MARGIN: i64 = 3_600_000_000_000;
 /// Draws events as records, on the way to `next`.
 ///
 /// Details of kernels are drawn with their kernel: put
-/// [`KernelDetailsJoin`](crate::join::KernelDetailsJoin) in front. Memory: the open scopes (65,536 at
-/// most, then the oldest is drawn as one that has not ended), and one entry for each session and
-/// device.
+/// [`KernelDetailsJoin`](crate::join::KernelDetailsJoin) in front. Memory: the open scopes (65,536 or
+/// 16 MiB of texts at most, then the oldest is drawn as one that has not ended), and one entry for
+/// each of 4,096 sessions and 256 devices of each; further ones are drawn together.
 pub struct Timeline<'s> {
     next: &'s mut dyn trace::Sink,
     base: Option<i64>,
@@ -98,6 +98,10 @@ impl<'s> Timeline<'s> {
 
 impl finding::Sink for Timeline<'_> {
     fn event(&mut self, line: u64, event: &Event<'_>) {
+        // The base time stands first: readers that stream want it before the events.
+        if let Some(time) = time_of(&event.what) {
+            self.time(line, time);
+        }
         let source = self.processes.source(&event.source, line, self.next);
         match &event.what {
             What::Start(start) => self.session_start(line, source, start),
@@ -122,6 +126,21 @@ impl finding::Sink for Timeline<'_> {
     fn unknown(&mut self, line: u64, name: &str) {
         self.next.unknown(line, name);
     }
+}
+
+/// When something happened, or began.
+fn time_of(what: &What<'_>) -> Option<Timestamp> {
+    Some(match what {
+        What::Start(start) => start.time,
+        What::End(time) => *time,
+        What::Sampling(sampling) => sampling.time,
+        What::Kernel(kernel) => kernel.start,
+        What::KernelDetails(_) => return None,
+        What::Copy(copy) => copy.start,
+        What::Scope(scope) => scope.time,
+        What::Profile(sample) => sample.time,
+        What::System(system) => system.time,
+    })
 }
 
 impl std::fmt::Debug for Timeline<'_> {

@@ -1,4 +1,4 @@
-//! `warpgauge events`: event logs, checked, converted, summed up and followed.
+//! `warpgauge events`: event logs and traces, checked, converted, summed up and followed.
 
 mod convert;
 mod filters;
@@ -25,19 +25,25 @@ use crate::traces::split::SplitBy;
 /// Heading of the arguments that work on traces.
 const OF_TRACES: &str = "Traces";
 
-/// What to do with event logs.
+/// What to do with event logs and traces.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// What is wrong with logs, by file, line and field
+    /// What is wrong with logs and traces, by file, line and field
     #[command(after_help = "\
 Examples:
   warpgauge events validate --format gpumon gpumon_trainer_1234.log
   warpgauge events validate --format gpu-flight train.*.log.gz
   zstdcat old.zst | warpgauge events validate --format gpumon --strict --json - | jq 'select(.ok | not)'
+  warpgauge events validate --format kineto trace.json.gz
+  warpgauge events validate --format kineto --repair --json trace.json | jq 'select(.ok == false).error'
 
 The channels of a session are read as one log, device first. Files may be packed with gzip or zstd,
 whatever their names. With --json there is one verdict for each line that is not blank, with the
 event in the words of the common model; what is no line goes to standard error.
+
+Of traces (PyTorch's, or Chrome's JSON) a finding names line and column. With --json there is a line
+for each finding, and one for each file behind them. --repair reads on where quotes within texts were
+written as /\" and says how many; `events convert --repair` writes the mended trace.
 
 Exit codes: 0 nothing to find fault with   1 findings   2 wrong usage, or a file that cannot be opened")]
     Validate(Validate),
@@ -48,10 +54,23 @@ Examples:
   warpgauge events convert --to parquet -o tables train.*.log
   warpgauge events convert --from parquet --to gpu-flight-fat tables | less
   warpgauge events convert --from gpu-flight --to gpumon --lossy -o trainer.log.gz train.*.log
+  warpgauge events convert --to perfetto --lossy -o trace.pftrace trace.json.gz
+  warpgauge events convert --to chrome -o train.json.gz train.*.log
+  warpgauge events convert --to kineto --window 2s..2.5s --category kernel -o part.json trace.json
+  warpgauge events convert --to kineto --merge -o all.json.gz rank*.json.gz
+  warpgauge events convert --to kineto --split time=1s -o part.json.gz all.json.gz
 
-OUT is a file for gpumon, the prefix of <OUT>.<channel>.log for gpu-flight and gpu-flight-fat, and a
-folder with one folder for each session for parquet. The ending .gz or .zst packs. The result gets
-its name when it is whole: an interrupted conversion leaves nothing behind.
+OUT is a file for gpumon, kineto, chrome and perfetto, the prefix of <OUT>.<channel>.log for gpu-flight
+and gpu-flight-fat, and a folder with one folder for each session for parquet. The ending .gz or .zst
+packs. The result gets its name when it is whole: an interrupted conversion leaves nothing behind.
+
+Traces (kineto, chrome) become kineto, chrome or perfetto; event logs become those, too. No trace
+becomes an event log, and Perfetto's form is only written.
+
+Filters keep the names of processes and threads, the base time, and what is said of the trace as a
+whole. An arrow goes with either of its ends; what was left out is counted. --merge puts the times of
+several ranks on one clock, and keeps their processes and ids apart. --split writes OUT with .rank0 or
+.0001 before its endings; --merge of the parts gives the same events.
 
 Exit codes: 0 converted   1 something would be lost, nothing was written   2 wrong usage   75 try again later")]
     Convert(Convert),
@@ -86,7 +105,7 @@ Exit codes: 0 interrupted, the pipe was closed or the time is over   2 wrong usa
 /// Arguments of `events validate`.
 #[derive(Debug, Args)]
 pub struct Validate {
-    /// Format of the logs
+    /// Format of the files
     #[arg(long, value_enum)]
     format: Checked,
     /// gpumon: exactly the published schema; gpu-flight: what is unknown is a finding
@@ -145,7 +164,7 @@ pub struct Convert {
     /// Replace what stands at OUT
     #[arg(long, short)]
     force: bool,
-    /// Logs, or folders of tables; `-` is standard input
+    /// Logs, traces, or folders of tables; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }

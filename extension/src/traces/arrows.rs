@@ -70,3 +70,54 @@ fn arrow<'r>(record: &'r Record<'_>) -> Option<(&'r str, Flow)> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpgauge_formats::trace::{FlowPoint, FlowType, TraceEvent};
+
+    fn end(category: &'static str, id: i64) -> Record<'static> {
+        let flow = Flow { id, ..Flow::default() };
+        Record::Flow(FlowPoint { flow, category: category.into(), ..FlowPoint::default() })
+    }
+
+    #[test]
+    fn arrows_of_two_categories_are_apart_and_those_on_events_are_found() {
+        let mut arrows = Arrows::default();
+        [3, 1, 3].into_iter().for_each(|id| arrows.note(&end("ac2g", id)));
+        arrows.close();
+        let held = |record| arrows.holds(&record);
+        assert_eq!([1, 2, 3].map(|id| held(end("ac2g", id))), [true, false, true]);
+        assert!(!held(end("fwdbwd", 1)));
+        let flow = Flow { id: 3, flow_type: FlowType::AsyncCpuToGpu, start: true };
+        let event = TraceEvent { flow: Some(flow), ..TraceEvent::default() };
+        assert!(held(Record::Event(event)));
+    }
+
+    #[test]
+    fn further_categories_share_a_place() {
+        let mut arrows = Arrows::default();
+        let names: Vec<_> = (0..MOST_CATEGORIES + 5).map(|place| place.to_string()).collect();
+        let end = |name: &str| {
+            let category = name.to_owned().into();
+            Record::Flow(FlowPoint { category, ..FlowPoint::default() })
+        };
+        names.iter().for_each(|name| arrows.note(&end(name)));
+        arrows.close();
+        assert!(names.iter().all(|name| arrows.holds(&end(name))));
+        assert_eq!(arrows.ids.len(), MOST_CATEGORIES + 1);
+    }
+
+    #[test]
+    fn what_is_beyond_the_limit_is_counted() {
+        let mut arrows = Arrows::default();
+        let mut point = FlowPoint { category: "ac2g".into(), ..FlowPoint::default() };
+        for id in 0..MOST as i64 + 3 {
+            point.flow.id = id;
+            arrows.note(&Record::Flow(point.clone()));
+        }
+        arrows.close();
+        assert_eq!((arrows.beyond(), arrows.count), (3, MOST));
+        assert!(arrows.holds(&end("ac2g", 0)) && !arrows.holds(&end("ac2g", MOST as i64 + 1)));
+    }
+}

@@ -18,7 +18,7 @@ use crate::events::convert::{ConvertError, Report, Sheets, Whole};
 use crate::events::format::Format;
 
 /// Parts that are written at once; the trace is read again for the next ones.
-const AT_ONCE: usize = 16;
+const AT_ONCE: usize = 32;
 
 /// What to convert and into what.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ impl Conversion {
     ///
     /// A trace is read once. It is read once more for each of these: to merge, to split, or to count
     /// times from its beginning; to find arrows that lost an end, or stretches without events; and for
-    /// each 16 parts behind the first. Standard input is copied to a file without a name then.
+    /// each 32 parts behind the first. Standard input is copied to a file without a name then.
     ///
     /// # Errors
     /// Where an input cannot be opened or an output not be written. What is wrong within a trace stands
@@ -67,8 +67,17 @@ impl Conversion {
         if !self.merge && source.names().len() > 1 {
             return Err(ConvertError::Several);
         }
+        let once = bar.length();
+        let readings = |count: usize| {
+            if let Some(once) = once {
+                bar.set_length(once.saturating_mul(count as u64));
+            }
+        };
+        let before = Plan::readings(&self.filter, self.merge, self.split);
+        readings(before + 1);
         let plan = Plan::make(&mut source, &self.filter, self.merge, self.split, bar)?;
         let parts = self.parts(&plan)?;
+        readings(before + parts.len().div_ceil(AT_ONCE));
         let (mut report, mut whole) = (Report::default(), Whole::default());
         for (batch, parts) in parts.chunks(AT_ONCE).enumerate() {
             let failed = Cell::new(false);
@@ -95,7 +104,7 @@ impl Conversion {
             of_batch.into(&mut report, &mut whole, batch == 0, source.is_log());
         }
         if plan.left_out > 0 {
-            let what = "what a trace says of itself beyond 16 MiB";
+            let what = "what a trace says of itself beyond 1 MiB";
             report.losses.push((what.to_owned(), plan.left_out));
         }
         if plan.arrows.beyond() > 0 {

@@ -17,10 +17,11 @@ use warpgauge_formats::trace::{EventType, TraceEvent, Track};
 /// Slices of one row that are remembered.
 const RECENT: usize = 64;
 
-/// Ranges of one row that may be open at once; further ones are not told apart.
-const MOST_OPEN: usize = 1_024;
+/// Ranges of one row that may be open at once; the ends of further ones are judged for themselves.
+const MOST_OPEN: usize = 256;
 
-/// Rows that are remembered; with all their slices they take 40 MiB.
+/// Rows that are remembered; with all their slices they take 25 MiB, and with all ranges open 32 MiB
+/// more. Arrows on further rows belong to no slice.
 const MOST_ROWS: usize = 16_384;
 
 /// Remembers for the last events what was decided about them.
@@ -99,6 +100,7 @@ impl<T: Copy> Fastened<T> {
 mod tests {
     use super::*;
     use warpgauge_formats::time::{Span, Timestamp};
+    use warpgauge_formats::trace::Id;
 
     fn slice(start: i64, length: i64) -> TraceEvent<'static> {
         TraceEvent {
@@ -117,6 +119,20 @@ mod tests {
         let at = |time| fastened.arrow(&Track::default(), time);
         assert_eq!([at(0), at(10), at(30), at(65), at(75)], ['o', 'i', 'i', 'o', 'l'].map(Some));
         assert_eq!((at(-1), at(101)), (None, None));
+    }
+
+    #[test]
+    fn rows_beyond_the_limit_are_not_remembered() {
+        let mut fastened = Fastened::default();
+        for row in 0..MOST_ROWS as i64 + 2 {
+            let mut slice = slice(0, 1);
+            slice.track.row = Id::Number(row);
+            assert_eq!(fastened.event(&slice, row), row);
+        }
+        let track = |row| Track { row: Id::Number(row), ..Track::default() };
+        assert_eq!(fastened.arrow(&track(5), 0), Some(5));
+        assert_eq!(fastened.arrow(&track(MOST_ROWS as i64 + 1), 0), None);
+        assert_eq!(fastened.rows.len(), MOST_ROWS);
     }
 
     #[test]

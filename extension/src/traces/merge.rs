@@ -21,6 +21,9 @@ use super::ranks::{self, Rank, Whose};
 use super::survey::Survey;
 use crate::events::convert::ConvertError;
 
+/// Linux gives no process a number from here on (`PID_MAX_LIMIT`, 2^22).
+const NO_PID: i64 = 1 << 22;
+
 /// Why traces cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MergeFault {
@@ -33,7 +36,7 @@ pub enum MergeFault {
     #[error("{0}: its {1} do not fit 64 bits beside those of the others")]
     Range(String, &'static str),
     /// It has too many processes.
-    #[error("{0} has more than 65,536 processes")]
+    #[error("{0} has more than 65,536 processes, or names of 16 MiB for them")]
     Processes(String),
     /// It is a merged trace.
     #[error("{0} is a merged trace: split it by rank, and merge its ranks with the others")]
@@ -114,10 +117,10 @@ impl Merge {
             }
         }
         let mut merge = Self { front: vec![], ranks: vec![], base, span, files, groups };
+        merge
+            .keep_ids_apart(&members, surveys)
+            .map_err(|file| MergeFault::Range(name(file), "ids of correlations and arrows"))?;
         if !is_one {
-            merge
-                .keep_ids_apart(&members, surveys)
-                .map_err(|file| MergeFault::Range(name(file), "ids of correlations and arrows"))?;
             merge.keep_processes_apart(&members, surveys);
         }
         merge.write_front(&members, surveys);
@@ -153,7 +156,8 @@ impl Merge {
 
     fn keep_processes_apart(&mut self, members: &Members, surveys: &[Survey]) {
         let all = surveys.iter().flat_map(|survey| survey.processes.keys());
-        let mut free = all.filter_map(Id::number).max().unwrap_or_default().max(0);
+        let used: HashSet<i64> = all.filter_map(Id::number).collect();
+        let mut free = (NO_PID..).filter(|number| !used.contains(number));
         let (mut taken, mut place) = (HashSet::new(), 0);
         for (group, (whose, files)) in self.groups.iter_mut().zip(members) {
             let mut processes = BTreeMap::new();
@@ -172,12 +176,7 @@ impl Merge {
                     // A record of no process belongs to the trace.
                     Id::None => continue,
                     id if taken.insert(id.clone()) => id.clone(),
-                    Id::Number(_) => loop {
-                        free = free.saturating_add(1);
-                        if taken.insert(Id::Number(free)) {
-                            break Id::Number(free);
-                        }
-                    },
+                    Id::Number(_) => Id::Number(free.next().unwrap_or(NO_PID)),
                     Id::Text(text) => {
                         let mut apart = format!("{text} ({whose})").trim_start().to_owned();
                         while !taken.insert(Id::Text(apart.clone().into())) {

@@ -43,6 +43,12 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// How often the traces are read for it.
+    pub(super) fn readings(filter: &Filter, merge: bool, split: Option<SplitBy>) -> usize {
+        let (surveys, looks) = (surveys(filter, merge, split), looks(filter, split));
+        usize::from(surveys) + usize::from(looks)
+    }
+
     /// Reads the traces as often as it takes.
     pub(super) fn make(
         source: &mut Source,
@@ -52,10 +58,10 @@ impl Plan {
         bar: &ProgressBar,
     ) -> Result<Self, ConvertError> {
         let mut plan = Self::default();
-        if merge || split.is_some() || filter.needs_times() {
+        if surveys(filter, merge, split) {
             plan.survey(source, merge, split, bar)?;
         }
-        if !filter.is_empty() || matches!(split, Some(SplitBy::Time(_))) {
+        if looks(filter, split) {
             let (mut arrows, parts) = plan.look(source, filter, split, bar)?;
             arrows.close();
             if parts.len() > MOST_PARTS {
@@ -134,6 +140,16 @@ impl Plan {
             }),
         }
     }
+}
+
+/// Whether it must be known what the traces say of themselves and how far their times reach.
+fn surveys(filter: &Filter, merge: bool, split: Option<SplitBy>) -> bool {
+    merge || split.is_some() || filter.needs_times()
+}
+
+/// Whether it must be known which arrows lose an end, or which stretches of time have any events.
+fn looks(filter: &Filter, split: Option<SplitBy>) -> bool {
+    !filter.is_empty() || matches!(split, Some(SplitBy::Time(_)))
 }
 
 /// A name that the parts of a trace share and other traces have not: FNV-1a over what is known of it.

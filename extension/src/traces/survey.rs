@@ -12,8 +12,11 @@ use super::split::Mark;
 /// Processes of one trace that are told apart.
 const MOST_PROCESSES: usize = 65_536;
 
+/// Bytes that the names of these processes may have together.
+const MOST_NAMES: usize = 16 << 20;
+
 /// Bytes of what is said of the trace as a whole that are kept.
-const MOST_DOCUMENT: usize = 16 << 20;
+const MOST_DOCUMENT: usize = 1 << 20;
 
 /// What a trace says of itself, and how far its times and ids reach.
 #[derive(Debug, Default)]
@@ -40,7 +43,8 @@ pub(super) struct Survey {
     pub(super) has_too_many: bool,
     /// Records.
     pub(super) records: u64,
-    bytes: usize,
+    document_bytes: usize,
+    name_bytes: usize,
     last: Id<'static>,
 }
 
@@ -68,7 +72,10 @@ impl Survey {
         if self.last != track.process || self.processes.is_empty() {
             self.last = track.process.clone().into_owned();
             if !self.processes.contains_key(&self.last) {
-                if self.processes.len() >= MOST_PROCESSES {
+                if let Id::Text(name) = &self.last {
+                    self.name_bytes += name.len();
+                }
+                if self.processes.len() >= MOST_PROCESSES || self.name_bytes > MOST_NAMES {
                     self.has_too_many = true;
                     return None;
                 }
@@ -86,8 +93,8 @@ impl Survey {
                 if key == "distributedInfo" {
                     self.rank = rank(json);
                 }
-                self.bytes += key.len() + json.len();
-                if self.bytes > MOST_DOCUMENT {
+                self.document_bytes += key.len() + json.len();
+                if self.document_bytes > MOST_DOCUMENT {
                     self.left_out += 1;
                 } else {
                     self.document.push((key.to_owned(), json.to_owned()));

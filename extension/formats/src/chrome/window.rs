@@ -10,7 +10,7 @@ use crate::trace::json::Members;
 use crate::trace::lanes::Lanes;
 
 /// Bytes of records that wait, as long as nobody wants another number.
-pub const DEFAULT_WINDOW: usize = 32 << 20;
+pub const DEFAULT_WINDOW: usize = 20 << 20;
 
 /// How many slices that begin earlier are asked whether an arrow is fastened to them.
 const MOST_ASKED: usize = 64;
@@ -95,6 +95,7 @@ impl Window {
         self.place_slices();
         self.fasten_arrows();
         self.movable.sort_unstable_by_key(|record| record.gap);
+        out.reserve(self.text.len());
         let mut written = 0;
         for record in &self.movable {
             out.extend_from_slice(self.text.get(written..record.gap).unwrap_or_default());

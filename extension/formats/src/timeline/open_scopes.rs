@@ -1,6 +1,6 @@
 //! The scopes that have begun and not ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::processes::Place;
 use crate::event::Scope;
@@ -9,6 +9,15 @@ use crate::trace::Track;
 
 /// Most scopes that are open.
 const MOST: usize = 65_536;
+
+/// Most bytes of their texts.
+const MOST_BYTES: usize = 16 << 20;
+
+/// How many of the scopes that began last are asked whether another lies in them.
+const MOST_ASKED: usize = 256;
+
+/// What an end says of its scope.
+type Key = (Place, Option<i64>, String);
 
 /// A scope that has begun.
 #[derive(Debug)]
@@ -32,6 +41,18 @@ pub(super) struct Open {
     pub(super) warmup: Option<i64>,
 }
 
+impl Open {
+    fn key(&self) -> Key {
+        (self.source, self.instance, self.name.clone())
+    }
+
+    fn text_bytes(&self) -> usize {
+        let texts = [&self.tag, &self.path].into_iter().flatten().map(String::len);
+        // The name is part of the key, too.
+        texts.sum::<usize>() + 2 * self.name.len()
+    }
+}
+
 /// The scope around another: its number or, where it has none, its name.
 #[derive(Debug, Clone)]
 pub(super) enum Parent {
@@ -44,10 +65,14 @@ pub(super) enum Parent {
 pub(super) struct OpenScopes {
     next: u64,
     scopes: BTreeMap<u64, Open>,
+    /// Their places, of those with equal keys the innermost last.
+    places: HashMap<Key, Vec<u64>>,
+    /// Bytes of their texts.
+    bytes: usize,
 }
 
 impl OpenScopes {
-    /// A scope begins. Gives the oldest where too many are open.
+    /// A scope begins.
     pub(super) fn begin(
         &mut self,
         line: u64,
@@ -55,7 +80,7 @@ impl OpenScopes {
         scope: &Scope<'_>,
         timestamp: Timestamp,
         (track, thread): (Track<'static>, Option<i64>),
-    ) -> Option<Open> {
+    ) {
         let text = |text: &Option<crate::event::Text<'_>>| text.as_deref().map(str::to_owned);
         let parent = self.parent(source, scope);
         let open = Open {
@@ -74,19 +99,41 @@ impl OpenScopes {
             repeat: scope.repeat,
             warmup: scope.warmup,
         };
+        self.bytes += open.text_bytes();
+        self.places.entry(open.key()).or_default().push(self.next);
         self.scopes.insert(self.next, open);
         self.next += 1;
-        let too_many = self.scopes.len() > MOST;
-        too_many.then(|| self.scopes.pop_first()).flatten().map(|(_, oldest)| oldest)
+    }
+
+    /// Takes the oldest where too many are open.
+    pub(super) fn overflow(&mut self) -> Option<Open> {
+        if self.scopes.len() <= MOST && self.bytes <= MOST_BYTES {
+            return None;
+        }
+        let place = *self.scopes.first_key_value()?.0;
+        self.take(place)
     }
 
     /// The scope that ends: that of the same number, or the innermost of the same name.
     pub(super) fn end(&mut self, source: Place, scope: &Scope<'_>) -> Option<Open> {
-        let is_it = |open: &Open| {
-            open.source == source && open.instance == scope.instance && open.name == scope.name
-        };
-        let place = self.scopes.iter().rev().find(|(_, open)| is_it(open)).map(|(place, _)| *place);
-        self.scopes.remove(&place?)
+        let key = (source, scope.instance, scope.name.to_string());
+        let place = *self.places.get(&key)?.last()?;
+        self.take(place)
+    }
+
+    fn take(&mut self, place: u64) -> Option<Open> {
+        let open = self.scopes.remove(&place)?;
+        self.bytes = self.bytes.saturating_sub(open.text_bytes());
+        let key = open.key();
+        if let Some(places) = self.places.get_mut(&key) {
+            if places.pop_if(|last| *last == place).is_none() {
+                places.retain(|known| *known != place);
+            }
+            if places.is_empty() {
+                self.places.remove(&key);
+            }
+        }
+        Some(open)
     }
 
     /// The scope around one that begins: the path names it, and it lies one level above.
@@ -99,7 +146,7 @@ impl OpenScopes {
             };
             open.source == source && level && named.is_none_or(|named| open.name == named)
         };
-        match self.scopes.values().rev().find(is_it) {
+        match self.scopes.values().rev().take(MOST_ASKED).find(is_it) {
             Some(open) => Some(match open.instance {
                 Some(instance) => Parent::Instance(instance),
                 None => Parent::Name(open.name.clone()),
@@ -110,6 +157,7 @@ impl OpenScopes {
 
     /// All that are still open.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Open> + use<> {
+        (self.places, self.bytes) = (HashMap::new(), 0);
         std::mem::take(&mut self.scopes).into_values()
     }
 }

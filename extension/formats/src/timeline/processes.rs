@@ -11,6 +11,12 @@ const NO_PID: i64 = 1 << 22;
 /// Kineto draws devices below all processes of the host.
 const DEVICES_LAST: i64 = 5_000_000;
 
+/// Most sessions that are processes of their own, most bytes of the texts that name one, and most
+/// devices of each. What goes beyond is drawn in one process, or on one device, together.
+const MOST: usize = 4_096;
+const LONGEST_NAMES: usize = 4_096;
+const MOST_DEVICES: usize = 256;
+
 /// The place of a session among all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Place(usize);
@@ -41,6 +47,8 @@ pub(super) struct Processes {
     last: Option<(Source<'static>, Place)>,
     processes: Vec<Process>,
     taken: HashSet<i64>,
+    /// How many numbers behind [`NO_PID`] have been given.
+    further: i64,
 }
 
 impl Processes {
@@ -51,7 +59,13 @@ impl Processes {
         {
             return *place;
         }
-        let source = source.clone().into_owned();
+        let texts = [&source.session, &source.app].into_iter().flatten();
+        let is_long = texts.map(|text| text.len()).sum::<usize>() > LONGEST_NAMES;
+        let is_beyond = self.sources.len() >= MOST && !self.sources.contains_key(source);
+        let source = match is_long || is_beyond {
+            true => Source { app: Some("further sessions".into()), ..Source::default() },
+            false => source.clone().into_owned(),
+        };
         let place = match self.sources.get(&source) {
             Some(place) => *place,
             None => {
@@ -68,7 +82,7 @@ impl Processes {
         let Source { session, pid, app } = source;
         let place = Place(self.processes.len());
         let name = app.as_deref().or(session.as_deref()).unwrap_or("process").to_owned();
-        let process = self.take(pid.filter(|pid| *pid > 0));
+        let process = self.take(pid.filter(|pid| (1..NO_PID).contains(pid)));
         let mut labels = vec![];
         if let Some(session) = session {
             labels.push(format!("session {session}"));
@@ -98,8 +112,10 @@ impl Processes {
 
     /// A number that no other process has: that one if it is free.
     fn take(&mut self, wanted: Option<i64>) -> i64 {
-        let free = (NO_PID..).find(|number| !self.taken.contains(number)).unwrap_or(NO_PID);
-        let number = wanted.filter(|number| !self.taken.contains(number)).unwrap_or(free);
+        let number = wanted.filter(|number| !self.taken.contains(number)).unwrap_or_else(|| {
+            self.further += 1;
+            NO_PID + self.further
+        });
         self.taken.insert(number);
         number
     }
@@ -114,7 +130,9 @@ impl Processes {
 
     /// Whether this is the first time that a device's name and bus are told.
     pub(super) fn is_first_told(&mut self, place: Place, device: i64) -> bool {
-        self.processes.get_mut(place.0).is_some_and(|process| process.told.insert(device))
+        self.processes
+            .get_mut(place.0)
+            .is_some_and(|process| process.told.len() < MOST_DEVICES && process.told.insert(device))
     }
 
     /// The number under which a session's device is drawn; one that is new is given its name.
@@ -125,11 +143,15 @@ impl Processes {
         line: u64,
         next: &mut dyn Sink,
     ) -> Id<'static> {
+        let is_beyond = |process: &Process| {
+            process.devices.len() >= MOST_DEVICES && !process.devices.contains_key(&device)
+        };
+        let device = device.filter(|_| !self.processes.get(place.0).is_some_and(is_beyond));
         let known = |process: &Process| process.devices.get(&device).copied();
         if let Some(number) = self.processes.get(place.0).and_then(known) {
             return Id::Number(number);
         }
-        let number = self.take(device.filter(|device| *device >= 0));
+        let number = self.take(device.filter(|device| (0..NO_PID).contains(device)));
         let Some(process) = self.processes.get_mut(place.0) else { return Id::None };
         process.devices.insert(device, number);
         let labels = device.map_or("GPU".into(), |device| format!("GPU {device}"));

@@ -18,7 +18,8 @@ impl Timeline<'_> {
             Phase::Begin => {
                 let timestamp = self.time(line, scope.time);
                 let track = self.processes.host(source);
-                if let Some(oldest) = self.open.begin(line, source, scope, timestamp, track) {
+                self.open.begin(line, source, scope, timestamp, track);
+                while let Some(oldest) = self.open.overflow() {
                     self.record(oldest.line, &unended(&oldest));
                 }
             }

@@ -9,6 +9,7 @@
 
 mod chrome_round_trip;
 mod collect;
+mod every_form;
 mod kineto_faults;
 mod kineto_fixtures;
 mod kineto_kinds;

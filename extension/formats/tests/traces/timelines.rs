@@ -79,12 +79,8 @@ fn kernel() -> Kernel<'static> {
 #[test]
 fn times_of_the_wall_clock_count_from_a_midnight_before_them() {
     let (records, _) = drawn(&[event(What::Kernel(kernel()))]);
-    let base = records.iter().find_map(|record| match record {
-        Record::BaseTime(base) => Some(*base),
-        _ => None,
-    });
     let midnight = 1_727_740_800_000_000_000;
-    assert_eq!(base, Some(midnight));
+    assert_eq!(records[0], Record::BaseTime(midnight), "before all else");
     assert_eq!(events(&records)[0].timestamp, Timestamp(WALL + 100 - midnight));
 }
 
@@ -291,6 +287,36 @@ fn a_gpu_flight_log_becomes_a_trace_that_kineto_s_form_holds() {
             _ => {}
         }
     }
-    records.sort_by_key(|record| !matches!(record, Record::BaseTime(_)));
     assert_eq!(kineto(&written(&records)).into_records(), records);
+}
+
+#[test]
+fn sessions_and_devices_without_end_are_drawn_together_beyond_a_limit() {
+    let of = |pid, device| Event {
+        source: Source { pid: Some(pid), ..Source::default() },
+        what: What::Kernel(Kernel { device: Some(device), ..kernel() }),
+    };
+    let many: Vec<_> = (1_000_000..1_005_000).map(|pid| of(pid, 0)).collect();
+    let (records, _) = drawn(&many);
+    let processes = |records: &[Record<'static>]| {
+        let tracks = events(records).into_iter().map(|event| event.track.process.clone());
+        tracks.collect::<std::collections::BTreeSet<_>>().len()
+    };
+    assert_eq!((events(&records).len(), processes(&records)), (5_000, 4_097));
+    let many: Vec<_> = (0..1_000).map(|device| of(1_000_000, device)).collect();
+    let (records, _) = drawn(&many);
+    assert_eq!((events(&records).len(), processes(&records)), (1_000, 257));
+}
+
+#[test]
+fn of_too_many_open_scopes_the_oldest_is_drawn_as_one_that_has_not_ended() {
+    let mut many: Vec<_> =
+        (0..65_537).map(|number| scope(Phase::Begin, "s", number, 0, number)).collect();
+    many.push(scope(Phase::End, "s", 65_536, 0, 70_000));
+    let (records, _) = drawn(&many);
+    let told = events(&records);
+    assert_eq!(told.len(), 65_537);
+    let first = (told[0].event_type, told[0].timestamp);
+    assert_eq!(first, (EventType::RangeStart, Timestamp(0)));
+    assert_eq!(told[1].duration, Some(Span(70_000 - 65_536)));
 }

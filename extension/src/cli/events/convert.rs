@@ -1,7 +1,7 @@
 //! `warpgauge events convert`: from one format to another.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use comfy_table::Cell;
 use serde_json::json;
@@ -207,17 +207,32 @@ fn show(report: &Report, lossy: bool, screen: &Screen, out: &mut dyn Write) -> i
         writeln!(stderr, "the filters left out {}", kinds.join(", "))?;
     }
     if report.is_placed {
-        let files: Vec<_> = report.written.iter().map(|path| path.display().to_string()).collect();
         let suspect = match notes.suspect {
             0 => String::new(),
             suspect => {
                 format!(", {} suspect (see `warpgauge events validate`),", count(suspect, "thing"))
             }
         };
-        let into = if files.is_empty() { "standard output".to_owned() } else { files.join(", ") };
+        let into = into(&report.written);
         writeln!(out, "{}{suspect} into {}", count(report.events, "event"), printable(&into))?;
     }
     Ok(())
+}
+
+/// Where the result stands, in a few words.
+fn into(files: &[PathBuf]) -> String {
+    /// Files that are named each.
+    const MOST_NAMED: usize = 8;
+    match files {
+        [] => "standard output".to_owned(),
+        [first, .., last] if files.len() > MOST_NAMED => {
+            format!("{} files, {} to {}", files.len(), first.display(), last.display())
+        }
+        files => {
+            let files: Vec<_> = files.iter().map(|path| path.display().to_string()).collect();
+            files.join(", ")
+        }
+    }
 }
 
 fn as_json(report: &Report) -> serde_json::Value {

@@ -11,30 +11,29 @@ const HEADING: &str = "Filters of traces";
 
 /// What is wanted of a trace. All that is asked must hold; of several of one kind one is enough.
 #[derive(Debug, Args)]
-#[command(next_help_heading = HEADING)]
 pub(super) struct Filters {
     /// Events that run between two times, if only in part: 1.5s..2s behind the first event, or
     /// instants such as 2026-01-31T12:00:00.5Z or @ and nanoseconds since the epoch; either may be
     /// left out
-    #[arg(long = "window", value_name = "START..END")]
+    #[arg(help_heading = HEADING, long = "window", value_name = "START..END")]
     windows: Vec<Window>,
     /// Events on this device
-    #[arg(long = "device", value_name = "N")]
+    #[arg(help_heading = HEADING, long = "device", value_name = "N", allow_negative_numbers = true)]
     devices: Vec<i64>,
     /// Events on this stream
-    #[arg(long = "stream", value_name = "N")]
+    #[arg(help_heading = HEADING, long = "stream", value_name = "N", allow_negative_numbers = true)]
     streams: Vec<i64>,
     /// Events on this thread, besides those on the devices and streams
-    #[arg(long = "thread", value_name = "ID")]
+    #[arg(help_heading = HEADING, long = "thread", value_name = "ID")]
     threads: Vec<String>,
     /// Events of this category: cpu_op, kernel, gpu_memcpy
-    #[arg(long = "category", value_name = "NAME")]
+    #[arg(help_heading = HEADING, long = "category", value_name = "NAME")]
     categories: Vec<String>,
     /// Events whose name this regular expression matches, anywhere
-    #[arg(long = "name", value_name = "REGEX", value_parser = pattern)]
+    #[arg(help_heading = HEADING, long = "name", value_name = "REGEX", value_parser = pattern)]
     names: Vec<String>,
     /// Slices that run so long: 10us
-    #[arg(long, value_name = "TIME")]
+    #[arg(help_heading = HEADING, long, value_name = "TIME")]
     min_duration: Option<Length>,
 }
 

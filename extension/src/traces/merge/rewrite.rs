@@ -7,11 +7,8 @@ use warpgauge_formats::trace::{Flow, Id, Label, Labelled, Record, Track};
 
 use super::{FilePlan, Group, Merge};
 
-/// Labels that are remembered, so that parts of one trace do not say them again.
-const MOST_LABELS: usize = 65_536;
-
-/// Longest label that is remembered.
-const LONGEST_LABEL: usize = 1_024;
+/// Bytes of labels that are remembered, so that parts of one trace do not say them again.
+const MOST_BYTES: usize = 16 << 20;
 
 /// Rewrites the records of one file after the other.
 #[derive(Debug)]
@@ -19,11 +16,12 @@ pub(in crate::traces) struct Rewriting<'m> {
     merge: &'m Merge,
     file: usize,
     said: HashSet<String>,
+    bytes: usize,
 }
 
 impl<'m> Rewriting<'m> {
     pub(in crate::traces) fn new(merge: &'m Merge) -> Self {
-        Self { merge, file: 0, said: HashSet::new() }
+        Self { merge, file: 0, said: HashSet::new(), bytes: 0 }
     }
 
     /// The records of that file follow.
@@ -77,8 +75,14 @@ impl<'m> Rewriting<'m> {
 
     fn is_new(&mut self, label: &Label<'_>) -> bool {
         let words = format!("{:?}", (&label.track, &label.says));
-        let is_kept = self.said.len() < MOST_LABELS && words.len() <= LONGEST_LABEL;
-        if is_kept { self.said.insert(words) } else { !self.said.contains(&words) }
+        if self.said.contains(&words) {
+            return false;
+        }
+        self.bytes += words.len();
+        if self.bytes <= MOST_BYTES {
+            self.said.insert(words);
+        }
+        true
     }
 }
 
