@@ -2,7 +2,11 @@
 //!
 //! `docs/metrics.md` holds the same table; a test compares the two.
 
+mod devices;
+
 use warpgauge_wire::Function;
+
+pub use self::devices::*;
 
 /// How a metric's points are to be read (OTLP `Metric.data`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,54 +159,6 @@ pub const COPY_DURATION: Metric = Metric {
     kind: Kind::Histogram,
     description: "Durations of the memory copies that event logs tell of",
     attributes: &["gpu.memory.copy.kind"],
-};
-
-/// What the attributes of a device say (OpenTelemetry semantic conventions, "hw").
-const DEVICE: &[&str] = &["hw.id", "hw.type", "hw.name"];
-
-/// Memory in use.
-pub const DEVICE_MEMORY_USAGE: Metric = Metric {
-    name: "hw.gpu.memory.usage",
-    unit: "By",
-    kind: Kind::Gauge,
-    description: "Device memory in use, the last reading of an event log",
-    attributes: DEVICE,
-};
-
-/// Memory that there is.
-pub const DEVICE_MEMORY_LIMIT: Metric = Metric {
-    name: "hw.gpu.memory.limit",
-    unit: "By",
-    kind: Kind::Gauge,
-    description: "Device memory that there is, the last reading of an event log",
-    attributes: DEVICE,
-};
-
-/// Share of the time in which a kernel ran.
-pub const DEVICE_UTILIZATION: Metric = Metric {
-    name: "hw.gpu.utilization",
-    unit: "1",
-    kind: Kind::Gauge,
-    description: "Share of the time in which a kernel ran on the device, mean of the readings of an event log",
-    attributes: DEVICE,
-};
-
-/// Temperature.
-pub const DEVICE_TEMPERATURE: Metric = Metric {
-    name: "hw.temperature",
-    unit: "Cel",
-    kind: Kind::Gauge,
-    description: "Temperature of the device, the last reading of an event log",
-    attributes: DEVICE,
-};
-
-/// Power.
-pub const DEVICE_POWER: Metric = Metric {
-    name: "hw.power",
-    unit: "W",
-    kind: Kind::Gauge,
-    description: "Power of the device, mean of the readings of an event log",
-    attributes: DEVICE,
 };
 
 /// Lines of event logs that were read.
@@ -377,7 +333,7 @@ pub const PROCESSES: Metric = Metric {
 };
 
 /// Every metric, in the order of the documentation.
-pub const CATALOGUE: [Metric; 38] = [
+pub const CATALOGUE: [Metric; 43] = [
     INSTRUCTIONS,
     LAUNCHES,
     OCCUPANCY,
@@ -397,6 +353,11 @@ pub const CATALOGUE: [Metric; 38] = [
     DEVICE_UTILIZATION,
     DEVICE_TEMPERATURE,
     DEVICE_POWER,
+    DEVICE_MEMORY_RESERVED,
+    DEVICE_MEMORY_ACTIVITY,
+    DEVICE_THROTTLING,
+    PROCESS_DEVICE_MEMORY,
+    DEVICE_FAULTS,
     EVENT_LINES,
     EVENTS_SKIPPED,
     EVENTS_SUSPECT,

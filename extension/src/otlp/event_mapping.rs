@@ -56,9 +56,9 @@ pub fn event_tally(
 /// How a device's tally gives one metric's number.
 type Reading<'r> = &'r dyn Fn(&DeviceTally) -> Option<Number>;
 
-struct Points {
-    window: Window,
-    metrics: Vec<OtlpMetric>,
+pub(super) struct Points {
+    pub(super) window: Window,
+    pub(super) metrics: Vec<OtlpMetric>,
 }
 
 impl Points {
@@ -85,7 +85,12 @@ impl Points {
         }
     }
 
-    fn numbers(&mut self, metric: Metric, points: impl Iterator<Item = (Vec<KeyValue>, Number)>) {
+    /// One metric with its points; none where there is no point.
+    pub(super) fn numbers(
+        &mut self,
+        metric: Metric,
+        points: impl Iterator<Item = (Vec<KeyValue>, Number)>,
+    ) {
         let Window { start_ns, end_ns } = self.window;
         let data_points: Vec<_> = points
             .map(|(attributes, value)| NumberDataPoint {
