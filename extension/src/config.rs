@@ -1,6 +1,7 @@
 //! The configuration file: typed, unknown keys rejected, every fault reported at once with key and
 //! line. `res/warpgauge.toml` is the commented example; a test reads it with this code.
 
+pub mod devices;
 pub mod document;
 pub mod events;
 pub mod export;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use warpgauge_wire::{Function, FunctionSet};
 
+use self::devices::{Devices, Telemetry};
 use self::document::{Document, Fault, KeyLines, Section};
 use self::events::{DEFAULT_KERNELS, EventFormat, EventLog};
 use self::export::Export;
@@ -39,6 +41,10 @@ pub struct Config {
     pub process_groups: Vec<ProcessGroup>,
     /// `[[events]]`
     pub events: Vec<EventLog>,
+    /// `[devices]`
+    pub devices: Devices,
+    /// `[telemetry]`
+    pub telemetry: Telemetry,
     /// `[export]`
     pub export: Export,
     /// `[metrics]`
@@ -166,6 +172,8 @@ fn read(root: &mut Section<'_, '_>) -> Config {
     let paths = read_paths(&mut root.section("paths"));
     let process_groups = read_groups(root);
     let events = read_events(root);
+    let devices = devices::read(&mut root.section("devices"));
+    let telemetry = read_telemetry(&mut root.section("telemetry"), &devices, &paths);
     let export = read_export(&mut root.section("export"));
     let metrics = read_metrics(&mut root.section("metrics"));
     let spool = read_spool(&mut root.section("spool"));
@@ -177,6 +185,8 @@ fn read(root: &mut Section<'_, '_>) -> Config {
         paths,
         process_groups,
         events,
+        devices,
+        telemetry,
         export,
         metrics,
         spool,
@@ -256,6 +266,22 @@ fn read_paths(section: &mut Section<'_, '_>) -> Paths {
         }
     }
     paths
+}
+
+/// Nobody else may decide what a pass appends to.
+fn read_telemetry(section: &mut Section<'_, '_>, devices: &Devices, paths: &Paths) -> Telemetry {
+    let telemetry = devices::read_telemetry(section, devices);
+    for (key, others) in
+        [("paths.measurements", &paths.measurements), ("paths.containers", &paths.containers)]
+    {
+        if telemetry.output.as_ref().is_some_and(|output| output.starts_with(others)) {
+            section.note(
+                Some("output"),
+                format!("lies inside {key}, where others may write, too; choose another folder"),
+            );
+        }
+    }
+    telemetry
 }
 
 /// Names are checked together with the conditions, by `groups::Rules::compile`.

@@ -47,6 +47,8 @@ pub struct Health<'a> {
     pub health_files_removed: u64,
     /// What the event logs said; `None` where none are configured.
     pub events: Option<EventHealth<'a>>,
+    /// What could not be read from the devices.
+    pub device_faults: &'a Skips,
 }
 
 /// What a pass says of the event logs.
@@ -110,6 +112,9 @@ fn record(health: &Health<'_>, meter: &Meter) {
         for (reason, skip) in skipped.iter() {
             sum(meter, metrics::EVENTS_SKIPPED, skip.count, Some(reason));
         }
+    }
+    for (reason, skip) in health.device_faults.iter() {
+        sum(meter, metrics::DEVICE_FAULTS, skip.count, Some(reason));
     }
     forwarded(meter, &carried.forwarded);
     gauge_u64(meter, metrics::SPOOL_SIZE, *spool_bytes);
@@ -227,6 +232,7 @@ mod tests {
             processes: 3,
             health_files_removed: 0,
             events: None,
+            device_faults: &Skips::default(),
         };
         let resource = collect(&health, Resource::default(), WINDOW).unwrap();
         let metrics = resource.scope_metrics.into_iter().flat_map(|scope| scope.metrics);

@@ -8,6 +8,7 @@ pub mod cli;
 pub mod config;
 pub mod containers;
 pub mod control;
+pub mod devices;
 pub mod event_logs;
 pub mod event_metrics;
 pub mod events;

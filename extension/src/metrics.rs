@@ -2,10 +2,12 @@
 //!
 //! `docs/metrics.md` holds the same table; a test compares the two.
 
+mod devices;
 mod memory;
 
 use warpgauge_wire::Function;
 
+pub use self::devices::*;
 pub use self::memory::{
     MEMORY_ACTIVE, MEMORY_ALLOCATED, MEMORY_ALLOCATED_MAX, MEMORY_EVENTS, MEMORY_FRAGMENTATION,
     MEMORY_FREE, MEMORY_GAP, MEMORY_INACTIVE, MEMORY_RESERVED, MEMORY_RESERVED_MAX, OUT_OF_MEMORY,
@@ -162,54 +164,6 @@ pub const COPY_DURATION: Metric = Metric {
     kind: Kind::Histogram,
     description: "Durations of the memory copies that event logs tell of",
     attributes: &["gpu.memory.copy.kind"],
-};
-
-/// What the attributes of a device say (OpenTelemetry semantic conventions, "hw").
-const DEVICE: &[&str] = &["hw.id", "hw.type", "hw.name"];
-
-/// Memory in use.
-pub const DEVICE_MEMORY_USAGE: Metric = Metric {
-    name: "hw.gpu.memory.usage",
-    unit: "By",
-    kind: Kind::Gauge,
-    description: "Device memory in use, the last reading of an event log",
-    attributes: DEVICE,
-};
-
-/// Memory that there is.
-pub const DEVICE_MEMORY_LIMIT: Metric = Metric {
-    name: "hw.gpu.memory.limit",
-    unit: "By",
-    kind: Kind::Gauge,
-    description: "Device memory that there is, the last reading of an event log",
-    attributes: DEVICE,
-};
-
-/// Share of the time in which a kernel ran.
-pub const DEVICE_UTILIZATION: Metric = Metric {
-    name: "hw.gpu.utilization",
-    unit: "1",
-    kind: Kind::Gauge,
-    description: "Share of the time in which a kernel ran on the device, mean of the readings of an event log",
-    attributes: DEVICE,
-};
-
-/// Temperature.
-pub const DEVICE_TEMPERATURE: Metric = Metric {
-    name: "hw.temperature",
-    unit: "Cel",
-    kind: Kind::Gauge,
-    description: "Temperature of the device, the last reading of an event log",
-    attributes: DEVICE,
-};
-
-/// Power.
-pub const DEVICE_POWER: Metric = Metric {
-    name: "hw.power",
-    unit: "W",
-    kind: Kind::Gauge,
-    description: "Power of the device, mean of the readings of an event log",
-    attributes: DEVICE,
 };
 
 /// Lines of event logs that were read.
@@ -384,7 +338,7 @@ pub const PROCESSES: Metric = Metric {
 };
 
 /// Every metric, in the order of the documentation.
-pub const CATALOGUE: [Metric; 49] = [
+pub const CATALOGUE: [Metric; 54] = [
     INSTRUCTIONS,
     LAUNCHES,
     OCCUPANCY,
@@ -415,6 +369,11 @@ pub const CATALOGUE: [Metric; 49] = [
     MEMORY_FRAGMENTATION,
     MEMORY_EVENTS,
     OUT_OF_MEMORY,
+    DEVICE_MEMORY_RESERVED,
+    DEVICE_MEMORY_ACTIVITY,
+    DEVICE_THROTTLING,
+    PROCESS_DEVICE_MEMORY,
+    DEVICE_FAULTS,
     EVENT_LINES,
     EVENTS_SKIPPED,
     EVENTS_SUSPECT,

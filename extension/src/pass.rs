@@ -1,7 +1,8 @@
 //! One pass: a minute of the product's life, top to bottom.
 //!
 //! ```text
-//! lock -> finish what a killed pass left -> resolve groups -> listing, runtime configuration
+//! lock -> finish what a killed pass left -> ask the devices, and meanwhile
+//!      -> resolve groups -> listing, runtime configuration
 //!      -> read measurement files, event logs -> aggregate -> commit to the spool
 //!      -> remove the files -> send, oldest first -> forget what was acknowledged
 //!      -> forward event logs
@@ -9,6 +10,7 @@
 
 mod container_plan;
 mod deliver;
+mod devices;
 mod events;
 pub mod folders;
 mod forward_logs;
@@ -32,6 +34,7 @@ use crate::config::export::Temporality;
 use crate::config::{Config, Distributions, Paths};
 use crate::containers::Containers;
 use crate::control::RuntimeConfig;
+use crate::devices::sampling;
 use crate::health::{self, EventHealth, Health};
 use crate::listing::Listing;
 use crate::lock::Lock;
@@ -72,6 +75,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     let mut carried = Carried::load(state)?;
     deliver::finish_giving_up(&spool, &rejected, &carried)?;
     let waiting = spool.pending()?;
+    let sampling = sampling::begin(&setup.config.devices);
 
     let now_ns = unix_now_ns();
     let resolution = setup.rules.resolve(&setup.proc, setup.own_pid)?;
@@ -86,6 +90,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     claim.left.log("left for a later pass");
     let health_files_removed = places.remove_health_files(&listing, &setup.proc, now_ns);
     let events = events::read(setup, now_ns);
+    let sample = devices::finish(sampling);
 
     begin_anew_if_the_clock_was_set_back(&mut carried, now_ns);
     let window = window_after(carried.window_end_ns, claim.oldest_ns, now_ns);
@@ -93,6 +98,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     let mut resources = series(setup, &export.host, claim, &listing, &groups, window);
     let mut events = events.series(setup, &export.host, window)?;
     resources.append(&mut events.resources);
+    devices::add_series(&mut resources, &sample, setup, &export.host, &listing, window);
     let health = Health {
         read: claim.read,
         refused: &claim.refused,
@@ -107,6 +113,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
             suspect: events.suspect,
             skipped: &events.skipped,
         }),
+        device_faults: &sample.faults,
     };
     resources.push(health::collect(&health, export.host.extension(), window)?);
     if export.settings.temporality == Temporality::Cumulative {
@@ -117,6 +124,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     }
     let what = Sources { claimed: &claimed, still_there: &still_there, events: &events };
     commit(&spool, places, state, &mut carried, what, resources, window)?;
+    let devices = devices::write_records(&sample, setup, &export.host, &listing, window);
 
     let delivery = deliver::deliver(setup, export, &spool, &rejected, &mut carried)?;
     let forwarding = forward_logs::forward_logs(setup, export, &mut carried, started + LENGTH);
@@ -128,7 +136,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
     carried.store(state, carried.durability())?;
     let rows = rows(claim, &listing);
     let report = Report::new(rows, measured(claim), runtime_config, delivery, duration);
-    Ok(Report { forwarding, ..report.with_events(events.report()) })
+    Ok(Report { forwarding, devices, ..report.with_events(events.report()) })
 }
 
 /// What a pass would do now; changes nothing and takes no lock.
@@ -137,6 +145,7 @@ pub fn run(setup: &Setup, export: &Export) -> anyhow::Result<Report> {
 /// As [`run`].
 pub fn preview(setup: &Setup) -> anyhow::Result<Report> {
     let started = Instant::now();
+    let sampling = sampling::begin(&setup.config.devices);
     let Paths { state, measurements, runtime_config, containers, .. } = &setup.config.paths;
     let mut containers = Containers::look(containers);
     let now_ns = unix_now_ns();
@@ -159,8 +168,9 @@ pub fn preview(setup: &Setup) -> anyhow::Result<Report> {
     let Claimed { sum: claim, .. } = places::claim(top.as_ref(), &containers, &knowledge)?;
     let (rows, delivery) = (rows(&claim, &listing), Delivery::default());
     let events = events::read(setup, now_ns).report();
+    let devices = devices::report(&devices::finish(sampling));
     let report = Report::new(rows, measured(&claim), outcome, delivery, started.elapsed());
-    Ok(report.with_events(events))
+    Ok(Report { devices, ..report.with_events(events) })
 }
 
 /// Finishes what a killed pass had committed: its state becomes the state, its files are removed.

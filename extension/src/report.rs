@@ -35,6 +35,9 @@ pub struct Report {
     /// What the event logs said; nothing where none are configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<EventReport>,
+    /// What the devices said; nothing where they are not asked, or there is no management library.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub devices: Option<DeviceReport>,
     /// What became of the event logs; `None` where none are forwarded.
     pub forwarding: Option<Forwarding>,
     /// How long the pass took, in seconds.
@@ -51,6 +54,21 @@ pub struct EventReport {
     /// Findings about lines that were taken all the same.
     pub suspect: u64,
     /// Why they could not be read at all.
+    pub failure: Option<String>,
+}
+
+/// What the devices said.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct DeviceReport {
+    /// GPUs of which anything is known.
+    pub gpus: usize,
+    /// MIG instances of which anything is known.
+    pub mig_instances: usize,
+    /// What could not be read, by reason.
+    pub faults: Vec<Refused>,
+    /// TelemetryEvent v2 records that were written; `None` where none are asked for.
+    pub records: Option<usize>,
+    /// Why they could not be written.
     pub failure: Option<String>,
 }
 
@@ -215,6 +233,14 @@ impl EventReport {
     }
 }
 
+impl DeviceReport {
+    /// Puts the parts together; records come later.
+    #[must_use]
+    pub fn new(gpus: usize, mig_instances: usize, faults: &Skips) -> Self {
+        Self { gpus, mig_instances, faults: list(faults), ..Self::default() }
+    }
+}
+
 /// What was refused, as a list that machines can read.
 fn list(refused: &Skips) -> Vec<Refused> {
     let one = |(reason, skip): (_, &crate::skips::Skip)| Refused {
@@ -252,6 +278,7 @@ impl Report {
             runtime_config_failure: runtime_config.failure,
             delivery,
             events: None,
+            devices: None,
             forwarding: None,
             duration_s: duration.as_secs_f64(),
         }
@@ -263,6 +290,8 @@ impl Report {
         let is_unread = self.events.as_ref().is_some_and(|events| events.failure.is_some());
         let Delivery { rejected_points, refused_points, dropped_points, .. } = &self.delivery;
         let Delivery { waiting_requests, misconfigured, .. } = &self.delivery;
+        let devices = self.devices.as_ref();
+        let are_records_missing = devices.is_some_and(|devices| devices.failure.is_some());
         let forwarding = self.forwarding.as_ref();
         let of_forwarding = |question: fn(&Forwarding) -> bool| forwarding.is_some_and(question);
         if *refused_points > 0 {
@@ -274,6 +303,7 @@ impl Report {
         } else if misconfigured.is_some()
             || self.runtime_config_failure.is_some()
             || is_unread
+            || are_records_missing
             || of_forwarding(|one| one.misconfigured.is_some())
         {
             Exit::Config

@@ -11,7 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use warpgauge::config::Config;
+use warpgauge::config::devices::{Devices, Telemetry};
 use warpgauge::config::forward::Forward;
+use warpgauge::devices::Throttling;
+use warpgauge::devices::fault::Fault;
 use warpgauge::forward::line::Unpostable;
 use warpgauge::groups::Rules;
 use warpgauge::measurements::UNKNOWN_ID;
@@ -43,10 +46,13 @@ fn every_reason_is_documented() {
         ["pid_not_listed", Excess::Full.reason(), Excess::TooOld.reason(), "partial", "refused"];
     let of_events = event_metrics::Refusal::ALL.map(event_metrics::Refusal::reason).into_iter();
     let of_events = of_events.chain(event_logs::REASONS).chain(follow::REASONS);
+    let of_devices = Fault::ALL.map(Fault::reason).into_iter();
+    let of_devices = of_devices.chain(Throttling::REASONS.map(|(reason, _)| reason));
     let of_forwarding = || Unpostable::REASONS.into_iter().chain([forward::REFUSED]);
     for (document, reasons) in [
         ("docs/communication.md", refused.collect::<Vec<_>>()),
         ("docs/metrics.md", lost.into_iter().chain(of_events).chain(of_forwarding()).collect()),
+        ("docs/metrics.md", of_devices.collect()),
         ("docs/formats/forwarding.md", of_forwarding().collect()),
     ] {
         for reason in reasons {
@@ -128,6 +134,8 @@ fn a_commented_default_of_the_example_is_the_default() {
     let (_, after) = example.split_once("\n[metrics]").unwrap();
     let after = uncommented(&format!("[metrics]{after}"));
     assert_eq!((after.metrics, after.spool), (default.metrics, default.spool));
+    assert_eq!(Devices { library: None, ..after.devices }, default.devices);
+    assert_eq!(Telemetry { output: None, ..after.telemetry }, default.telemetry);
     let without_default = Forward {
         backend_url: None,
         logs: Vec::new(),

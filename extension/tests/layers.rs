@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// Which modules each module may use. A module stands below all that it uses, so the table has no
 /// circle. Those that may see everything come last.
-const LAYERS: [(&str, &[&str]); 24] = [
+const LAYERS: [(&str, &[&str]); 25] = [
     // The model, and what needs nothing of ours.
     ("aggregate", &[]),
     ("atomic_file", &[]),
@@ -32,12 +32,13 @@ const LAYERS: [(&str, &[&str]); 24] = [
     ("measurements", &["aggregate", "listing", "skips"]),
     ("instrument_health", &["listing", "measurements", "procfs"]),
     ("containers", &["atomic_file", "measurements", "skips"]),
+    ("devices", &["config", "skips"]),
     ("follow", &["atomic_file", "skips"]),
     ("event_metrics", &[]),
     ("event_logs", &["config", "event_metrics", "skips"]),
     // Sinks: what the instrument is told, and the way out.
     ("control", &["atomic_file"]),
-    ("otlp", &["aggregate", "config", "event_metrics", "listing", "metrics"]),
+    ("otlp", &["aggregate", "config", "devices", "event_metrics", "listing", "metrics"]),
     ("spool", &["atomic_file", "config", "otlp"]),
     ("forward", &["atomic_file", "config", "follow", "otlp", "skips"]),
     ("carried", &["atomic_file", "forward", "otlp"]),

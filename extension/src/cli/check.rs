@@ -1,6 +1,7 @@
 //! `warpgauge check`: configuration and environment, what is wrong and how to mend it.
 
 mod containers;
+mod devices;
 pub(super) mod process;
 
 use std::io::{self, Write};
@@ -71,6 +72,7 @@ pub(super) fn check(
             check_runtime_config(&setup, &mut remarks);
             check_processes(&setup, &mut remarks);
             containers::check(&setup, &mut remarks);
+            devices::check(&setup, &mut remarks);
             check_spool(&setup, &mut remarks);
             check_export(&export, offline, &mut remarks);
             if let Some(settings) = &export.forward {

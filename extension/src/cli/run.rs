@@ -8,7 +8,7 @@ use super::columns::Columns;
 use super::printable::printable;
 use super::screen::{Screen, write_json};
 use crate::pass;
-use crate::report::{EventReport, Exit, Forwarding, Refused, Report, Row};
+use crate::report::{DeviceReport, EventReport, Exit, Forwarding, Refused, Report, Row};
 use crate::setup::{Export, Setup};
 
 pub(super) fn run(
@@ -71,6 +71,9 @@ fn write(out: &mut dyn Write, report: &Report, dry_run: bool, screen: &Screen) -
             writeln!(out, "to mend    {}", printable(failure))?;
         }
     }
+    if let Some(devices) = &report.devices {
+        write_devices(out, devices)?;
+    }
     if report.unattributed > 0 {
         writeln!(
             out,
@@ -85,6 +88,25 @@ fn write(out: &mut dyn Write, report: &Report, dry_run: bool, screen: &Screen) -
         }
     }
     writeln!(out, "took       {:.1} ms", report.duration_s * 1_000.0)
+}
+
+fn write_devices(out: &mut dyn Write, devices: &DeviceReport) -> io::Result<()> {
+    let DeviceReport { gpus, mig_instances, faults, records, failure } = devices;
+    write!(out, "asked      {gpus} GPUs")?;
+    if *mig_instances > 0 {
+        write!(out, " and {mig_instances} MIG instances")?;
+    }
+    match records {
+        Some(records) => writeln!(out, "; {records} telemetry records")?,
+        None => writeln!(out)?,
+    }
+    for Refused { reason, count, example } in faults {
+        writeln!(out, "no answer  {count} x {reason}, the first: {}", printable(example))?;
+    }
+    if let Some(failure) = failure {
+        writeln!(out, "to mend    {}", printable(failure))?;
+    }
+    Ok(())
 }
 
 fn write_delivery(out: &mut dyn Write, report: &Report) -> io::Result<()> {

@@ -61,9 +61,9 @@ type Reading<'r> = &'r dyn Fn(&DeviceTally) -> Option<Number>;
 /// How a sample of memory gives one metric's number.
 type SampleReading<'r> = &'r dyn Fn(&MemorySample) -> Option<Number>;
 
-struct Points {
-    window: Window,
-    metrics: Vec<OtlpMetric>,
+pub(super) struct Points {
+    pub(super) window: Window,
+    pub(super) metrics: Vec<OtlpMetric>,
 }
 
 impl Points {
@@ -132,7 +132,12 @@ impl Points {
         self.numbers(metrics::OUT_OF_MEMORY, ran_out);
     }
 
-    fn numbers(&mut self, metric: Metric, points: impl Iterator<Item = (Vec<KeyValue>, Number)>) {
+    /// One metric with its points; none where there is no point.
+    pub(super) fn numbers(
+        &mut self,
+        metric: Metric,
+        points: impl Iterator<Item = (Vec<KeyValue>, Number)>,
+    ) {
         let Window { start_ns, end_ns } = self.window;
         let data_points: Vec<_> = points
             .map(|(attributes, value)| NumberDataPoint {

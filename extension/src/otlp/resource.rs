@@ -17,7 +17,7 @@ pub const ROLL_UP: &str = "warpgauge.roll_up";
 /// The group that a process was found in.
 pub const GROUP: &str = "warpgauge.group";
 
-/// Marks a resource of which event logs tell, not the library.
+/// Marks a resource of which event logs or devices tell, not the library.
 pub const SOURCE: &str = "warpgauge.source";
 
 /// What a program that writes an event log calls itself.
@@ -94,6 +94,17 @@ impl Host {
         attributes.extend(host.clone().map(|host| text("host.name", host)));
         attributes.extend(group.clone().map(|group| text(GROUP, group)));
         self.resource(attributes)
+    }
+
+    /// The resource of the machine's devices, as the management library tells of them.
+    #[must_use]
+    pub fn devices(&self) -> Resource {
+        self.resource(vec![
+            text("service.name", "warpgauge".to_owned()),
+            text("service.version", env!("CARGO_PKG_VERSION").to_owned()),
+            text("service.instance.id", instance_id(&format!("{}/devices", self.name))),
+            text(SOURCE, "devices".to_owned()),
+        ])
     }
 
     /// The resource of the extension itself.

@@ -7,6 +7,7 @@ pub(crate) mod fake_proc;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod kill_points;
 pub(crate) mod kills;
+pub(crate) mod nvml;
 pub(crate) mod points;
 pub(crate) mod publisher;
 pub(crate) mod receiver;

@@ -39,6 +39,8 @@ pub(crate) struct World {
     pub(crate) head: String,
     /// The tables `[export]` and those below it; without the protocol `file` and its path.
     pub(crate) export: Option<String>,
+    /// The table `[devices]`: none are asked unless a test is about them, for machines differ.
+    pub(crate) devices: String,
     /// More tables.
     pub(crate) tables: String,
     /// `paths.proc`
@@ -64,8 +66,8 @@ impl World {
         let nap = format!("600.{:07}{number:03}", std::process::id());
         let head = format!("monitored_pg_names = [\"{GROUP}\"]\n");
         let proc = "/proc".into();
-        let tables = String::new();
-        let world = Self { root, nap, head, export: None, tables, proc, whole: None };
+        let (devices, tables) = ("enabled = false\n".to_owned(), String::new());
+        let world = Self { root, nap, head, export: None, devices, tables, proc, whole: None };
         // The pass makes it as well; publishers may be there before the first pass.
         fs::create_dir(world.measurements()).unwrap();
         let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
@@ -105,7 +107,7 @@ impl World {
         let export = self.export.clone().unwrap_or_else(|| {
             format!("protocol = \"file\"\npath = \"{root}/metrics.otlp.jsonl\"\n")
         });
-        let Self { head, tables, nap, proc, .. } = self;
+        let Self { head, devices, tables, nap, proc, .. } = self;
         let proc = proc.display();
         format!(
             "{head}
@@ -123,6 +125,8 @@ cmdline = '^sleep {nap}$'
 
 [export]
 {export}
+[devices]
+{devices}
 {tables}"
         )
     }

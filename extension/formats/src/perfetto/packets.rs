@@ -65,6 +65,20 @@ pub(super) fn base_time(out: &mut Vec<u8>, nanoseconds: u64) {
     });
 }
 
+/// What is said of the trace as a whole: a `ChromeMetadata` with a JSON text in a `ChromeEventBundle`,
+/// the one place of the form for words of any kind.
+pub(super) fn metadata(out: &mut Vec<u8>, name: &str, json: &str) {
+    packet(out, NEEDED, |packet| {
+        wire::unsigned(packet, 8, 0);
+        wire::message(packet, 5, |bundle| {
+            wire::message(bundle, 2, |metadata| {
+                wire::text(metadata, 1, name);
+                wire::text(metadata, 5, json);
+            });
+        });
+    });
+}
+
 fn packet(out: &mut Vec<u8>, flags: u64, write: impl FnOnce(&mut Vec<u8>)) {
     wire::message(out, 1, |packet| {
         write(packet);

@@ -138,8 +138,8 @@ impl Tracks {
         place
     }
 
-    /// Keeps what a label says. Gives the kind of one that no track can hold.
-    pub(super) fn label(&mut self, track: &Track<'_>, says: &Labelled<'_>) -> Option<&'static str> {
+    /// Keeps what a label says, as far as a track can hold it.
+    pub(super) fn label(&mut self, track: &Track<'_>, says: &Labelled<'_>) {
         let process = || track.process.clone().into_owned();
         let row = || track.clone().into_owned();
         match says {
@@ -163,9 +163,8 @@ impl Tracks {
                 let words = self.row_words.entry(row()).or_default();
                 (words.order, words.said) = (Some(*order), words.said + 1);
             }
-            Labelled::Other { .. } => return Some("label.other"),
+            Labelled::Other { .. } => {}
         }
-        None
     }
 
     /// The number of the row's own track, which has a descriptor when this returns.

@@ -8,8 +8,10 @@ use super::window::{DEFAULT_WINDOW, Due, Window};
 use super::wire;
 use crate::loss::Losses;
 use crate::time::Timestamp;
+use crate::trace::json::Members;
 use crate::trace::{
-    CounterEvent, EventType, Flow, FlowPoint, MemoryEvent, Record, TraceEvent, Track, Value,
+    CounterEvent, EventType, Flow, FlowPoint, Labelled, MemoryEvent, Metadata, Record, TraceEvent,
+    Track, Value,
 };
 
 /// Writes one trace.
@@ -94,16 +96,18 @@ impl Writer {
             Record::Memory(event) => self.memory(event, out),
             Record::Counter(event) => self.counter(event, out),
             Record::Label(label) => {
-                if let Some(loss) = self.tracks.label(&label.track, &label.says) {
-                    self.losses.count(loss);
+                if let Labelled::Other { name, metadata } = &label.says {
+                    self.other_label(&label.track, name, metadata, out);
+                } else {
+                    self.tracks.label(&label.track, &label.says);
                 }
             }
             Record::BaseTime(base) => match u64::try_from(*base) {
                 Ok(base) => packets::base_time(out, base),
                 Err(_) => self.losses.count("base time before 1970"),
             },
-            Record::Document { .. } => self.losses.count("document"),
-            Record::Other(_) => self.losses.count("other"),
+            Record::Document { key, json } => packets::metadata(out, key, json),
+            Record::Other(json) => packets::metadata(out, "record", json),
         }
         if self.window.is_full() {
             let Self { window, tracks, body, .. } = self;
@@ -174,6 +178,24 @@ impl Writer {
             self.losses.count("flow.extra");
         }
         self.window.arrow(row, time, Arrow::new(point.flow, &point.category), body);
+    }
+
+    /// What no track can hold of a process or a thread stands among the words on the trace.
+    fn other_label(
+        &mut self,
+        track: &Track<'_>,
+        name: &str,
+        metadata: &Metadata<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let mut json = vec![];
+        let mut members = Members::open(&mut json);
+        members.track(track).object("args", |args| {
+            args.all(metadata);
+        });
+        members.close();
+        // Every part of it was a text or is written as one.
+        packets::metadata(out, name, &String::from_utf8_lossy(&json));
     }
 
     fn memory(&mut self, event: &MemoryEvent<'_>, out: &mut Vec<u8>) {

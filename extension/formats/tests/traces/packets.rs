@@ -89,6 +89,8 @@ pub(crate) struct Trace {
     /// Pid and name of each process, pid and tid and name of each thread.
     pub(crate) processes: Vec<(u64, Option<String>)>,
     pub(crate) threads: Vec<(u64, u64, Option<String>)>,
+    /// What is said of the trace as a whole: names and JSON.
+    pub(crate) words: Vec<(String, String)>,
 }
 
 /// Reads packets as a trace processor does: descriptors and numbers of texts first, then events in
@@ -109,6 +111,10 @@ pub(crate) fn draw(packets: &[u8]) -> Trace {
                 let known = names.insert((list, number(&entry, 1).unwrap()), text(&entry, 2));
                 assert_eq!(known, None, "a number is given once");
             }
+        }
+        if let Some(bundle) = message(&packet, 5) {
+            let metadata = fields(message(&fields(bundle), 2).unwrap());
+            trace.words.push((text(&metadata, 1).unwrap(), text(&metadata, 5).unwrap()));
         }
         if let Some(descriptor) = message(&packet, 60) {
             let descriptor = fields(descriptor);
