@@ -62,7 +62,7 @@ Examples:
   warpgauge events convert --to parquet -o tables train.*.log
   warpgauge events convert --from parquet --to gpu-flight-fat tables | less
   warpgauge events convert --from gpu-flight --to gpumon --lossy -o trainer.log.gz train.*.log
-  warpgauge events convert --to perfetto --lossy -o trace.pftrace trace.json.gz
+  warpgauge events convert --to perfetto -o trace.pftrace trace.json.gz
   warpgauge events convert --to chrome -o train.json.gz train.*.log
   warpgauge events convert --to kineto --window 2s..2.5s --category kernel -o part.json trace.json
   warpgauge events convert --to kineto --merge -o all.json.gz rank*.json.gz
