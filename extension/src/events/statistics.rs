@@ -77,7 +77,7 @@ impl Sink for Statistics {
         *self.events.entry(event.what.name()).or_default() += 1;
         self.clock.note(event);
         match &event.what {
-            What::Kernel(kernel) => self.kernels.note(kernel),
+            What::Kernel(kernel) => self.kernels.note(&kernel.name, kernel.duration.0),
             What::Copy(copy) => self.copies.note(copy),
             What::Scope(scope) => {
                 self.scopes.note(source, scope);

@@ -14,7 +14,6 @@ mod counters;
 mod device;
 mod distribution;
 mod intervals;
-mod kernels;
 mod launches;
 mod memory;
 mod role;
@@ -33,13 +32,13 @@ use warpgauge_formats::trace::{Record, Sink};
 
 use self::role::{Role, Work};
 use self::timeline::is_kernel;
+use crate::events::statistics::Kernels;
 use crate::events::unknown::Unknown;
 
 pub use self::copies::{Copies, CopyTotals};
 pub use self::counters::{Counters, Range};
 pub use self::device::{Communication, Device, Idle, Stream};
 pub use self::distribution::Distribution;
-pub use self::kernels::{KernelTotals, Kernels};
 pub use self::launches::Delays;
 pub use self::memory::{Memory, MemoryTotals};
 pub use self::said::{MergedRank, Said};

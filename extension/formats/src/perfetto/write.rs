@@ -40,12 +40,8 @@ struct Arrow {
 impl Arrow {
     /// An arrow's number counts within its category, and Perfetto's within the trace.
     fn new(flow: Flow, category: &str) -> Self {
-        // FNV-1a over the category, so that equal numbers of two categories stay apart.
-        let seed = category.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
         let field = if flow.start { 47 } else { 48 };
-        Self { field, id: seed ^ flow.id.cast_unsigned() }
+        Self { field, id: flow.number(category) }
     }
 
     fn put(self, event: &mut Vec<u8>) {

@@ -143,21 +143,21 @@ impl Shown<'_> {
 
     fn kernels(&self, out: &mut dyn Write) -> io::Result<()> {
         let kernels = &self.statistics.kernels;
-        if kernels.all.launches == 0 {
+        if kernels.all.count == 0 {
             return Ok(());
         }
         writeln!(out)?;
         let titles = ["TIME", "SHARE", "LAUNCHES", "MEAN", "LONGEST", "KERNEL"];
         let mut columns = self.table(titles, &["TIME", "SHARE", "LAUNCHES", "MEAN", "LONGEST"]);
-        let others = ("(kernels beyond those that are kept apart)", kernels.others);
-        let others = (kernels.others.launches > 0).then_some(others);
-        for (name, totals) in kernels.by_time(self.top).into_iter().chain(others) {
+        let others = ("(kernels beyond those that are kept apart)", kernels.beyond);
+        let others = (kernels.beyond.count > 0).then_some(others);
+        for (name, totals) in kernels.by_time(self.top).0.into_iter().chain(others) {
             columns.row(vec![
                 Cell::new(time(totals.time)),
                 self.screen.cell(share(totals.time, kernels.all.time), Color::Cyan),
-                Cell::new(totals.launches),
+                Cell::new(totals.count),
                 Cell::new(time(totals.mean())),
-                Cell::new(time(i128::from(totals.longest))),
+                Cell::new(time(i128::from(totals.longest()))),
                 Cell::new(printable(name)),
             ]);
         }

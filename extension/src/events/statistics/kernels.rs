@@ -1,6 +1,7 @@
 //! Kernels by name.
 
-use warpgauge_formats::event::Kernel;
+use std::cmp::Reverse;
+
 use warpgauge_formats::interner::Interner;
 
 /// Bytes of distinct names that are kept apart. What comes under names beyond is counted together.
@@ -21,59 +22,67 @@ pub struct Kernels {
     /// All of them.
     pub all: KernelTotals,
     /// Those whose names did not fit.
-    pub others: KernelTotals,
+    pub beyond: KernelTotals,
 }
 
-/// The launches of one kernel.
+/// The runs of one kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KernelTotals {
     /// How many.
-    pub launches: u64,
-    /// Nanoseconds in all.
+    pub count: u64,
+    /// Nanoseconds in all. What runs at once counts as often as it runs.
     pub time: i128,
-    /// The longest, nanoseconds.
-    pub longest: i64,
+    /// The shortest and the longest, nanoseconds.
+    pub ends: Option<(i64, i64)>,
 }
 
 impl KernelTotals {
-    fn add(&mut self, duration: i64) {
-        self.launches += 1;
-        self.time += i128::from(duration);
-        self.longest = self.longest.max(duration);
+    fn note(&mut self, duration: i64) {
+        self.add(Self { count: 1, time: duration.into(), ends: Some((duration, duration)) });
     }
 
-    /// Nanoseconds of one launch.
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.time += other.time;
+        self.ends = match (self.ends, other.ends) {
+            (Some((least, most)), Some((less, more))) => Some((least.min(less), most.max(more))),
+            (ends, others) => ends.or(others),
+        };
+    }
+
+    /// Nanoseconds of the longest run; 0 where there is none.
+    #[must_use]
+    pub fn longest(&self) -> i64 {
+        self.ends.map_or(0, |(_, longest)| longest)
+    }
+
+    /// Nanoseconds of one run, rounded down.
     #[must_use]
     pub fn mean(&self) -> i128 {
-        self.time / i128::from(self.launches.max(1))
+        self.time / i128::from(self.count.max(1))
     }
 }
 
 impl Default for Kernels {
     fn default() -> Self {
-        let names = Interner::with_limit(NAMES);
-        Self {
-            names,
-            totals: vec![],
-            all: KernelTotals::default(),
-            others: KernelTotals::default(),
-        }
+        let (all, beyond) = Default::default();
+        Self { names: Interner::with_limit(NAMES), totals: vec![], all, beyond }
     }
 }
 
 impl Kernels {
-    pub(super) fn note(&mut self, kernel: &Kernel<'_>) {
-        let duration = kernel.duration.0;
-        self.all.add(duration);
-        if let Ok((name, is_new)) = self.names.intern(&kernel.name) {
+    /// Counts a run of so many nanoseconds.
+    pub fn note(&mut self, name: &str, duration: i64) {
+        self.all.note(duration);
+        if let Ok((name, is_new)) = self.names.intern(name) {
             if is_new && self.totals.len() < MOST {
                 self.totals.push(KernelTotals::default());
             }
             if let Some(totals) = self.totals.get_mut(name.index() as usize) {
-                return totals.add(duration);
+                return totals.note(duration);
             }
         }
-        self.others.add(duration);
+        self.beyond.note(duration);
     }
 
     /// How many names there are.
@@ -82,13 +91,33 @@ impl Kernels {
         self.totals.len()
     }
 
-    /// The `most` kernels that took the most time.
+    /// The `most` kernels that took the most time, and all others together.
     #[must_use]
-    pub fn by_time(&self, most: usize) -> Vec<(&str, KernelTotals)> {
+    pub fn by_time(&self, most: usize) -> (Vec<(&str, KernelTotals)>, KernelTotals) {
         let named = self.names.iter().map(|(_, name)| name).zip(&self.totals);
         let mut kernels: Vec<_> = named.map(|(name, totals)| (name, *totals)).collect();
-        kernels.sort_by_key(|(name, totals)| (std::cmp::Reverse(totals.time), *name));
-        kernels.truncate(most);
-        kernels
+        kernels.sort_by_key(|(name, totals)| (Reverse(totals.time), *name));
+        let rest = kernels.split_off(most.min(kernels.len()));
+        let mut others = self.beyond;
+        rest.into_iter().for_each(|(_, totals)| others.add(totals));
+        (kernels, others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_not_named_is_summed_up() {
+        let mut kernels = Kernels::default();
+        for (name, duration) in [("a", 5), ("b", 30), ("c", 7), ("a", 9)] {
+            kernels.note(name, duration);
+        }
+        let (first, others) = kernels.by_time(1);
+        let most = KernelTotals { count: 1, time: 30, ends: Some((30, 30)) };
+        assert_eq!(first, [("b", most)]);
+        assert_eq!(others, KernelTotals { count: 3, time: 21, ends: Some((5, 9)) });
+        assert_eq!((kernels.all.count, kernels.all.time, kernels.names()), (4, 51, 3));
     }
 }

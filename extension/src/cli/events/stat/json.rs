@@ -63,8 +63,8 @@ pub(super) fn document(
         "sources": sources.collect::<Vec<_>>(),
         "kernel_names": kernels.names(),
         "all_kernels": kernel(None, kernels.all),
-        "kernels": kernels.by_time(top).iter().map(|(name, totals)| kernel(Some(name), *totals)).collect::<Vec<_>>(),
-        "kernels_beyond_the_limit": kernel(None, kernels.others),
+        "kernels": kernels.by_time(top).0.iter().map(|(name, totals)| kernel(Some(name), *totals)).collect::<Vec<_>>(),
+        "kernels_beyond_the_limit": kernel(None, kernels.beyond),
         "scopes": outermost.iter().map(|node| scope(statistics, node, 0)).collect::<Vec<_>>(),
         "copies": copies.collect::<Vec<_>>(),
         "devices": devices.collect::<Vec<_>>(),
@@ -77,10 +77,10 @@ pub(super) fn document(
 
 fn kernel(name: Option<&str>, totals: KernelTotals) -> Value {
     let mut value = json!({
-        "launches": totals.launches,
+        "launches": totals.count,
         "time_ns": number(totals.time),
         "mean_ns": number(totals.mean()),
-        "longest_ns": totals.longest,
+        "longest_ns": totals.longest(),
     });
     if let (Some(name), Some(object)) = (name, value.as_object_mut()) {
         object.insert("name".to_owned(), name.into());

@@ -5,7 +5,8 @@ use warpgauge_formats::trace::Id;
 
 use super::Summed;
 use super::remarks::remarks;
-use crate::traces::statistics::{Delays, Device, Distribution, KernelTotals, Stream, Trace};
+use crate::events::statistics::KernelTotals;
+use crate::traces::statistics::{Delays, Device, Distribution, Stream, Trace};
 
 /// All sums, of kernels the `top` first.
 pub(super) fn document(summed: &Summed, top: usize) -> Value {
