@@ -39,9 +39,11 @@ fn field<'a>(event: &mut TraceEvent<'a>, key: &str, item: &Value<'a>) -> bool {
             _ => false,
         },
         "call_stack" => match item {
-            Value::List(items) if event.call_stack.is_empty() => {
-                event.call_stack = items.iter().filter_map(frame).collect();
-                event.call_stack.len() == items.len() && !items.is_empty()
+            Value::List(items) if event.call_stack.is_empty() && !items.is_empty() => {
+                let frames: Option<Vec<_>> = items.iter().map(frame).collect();
+                let is_stack = frames.is_some();
+                event.call_stack = frames.unwrap_or_default();
+                is_stack
             }
             _ => false,
         },

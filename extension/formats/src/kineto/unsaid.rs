@@ -84,6 +84,11 @@ pub(super) fn is_joinable(frames: &[Text<'_>]) -> bool {
 
 /// Takes out what is said so. An argument of such a name that holds something else stays.
 pub(super) fn take(event: &mut TraceEvent<'_>, args: &mut Metadata<'_>) {
+    let is_ours = |key: &str| matches!(key, "thread_id" | "resource_id" | "event_type" | "flow_id");
+    // One look at what most events do not have.
+    if !args.iter().any(|(key, _)| is_ours(key)) {
+        return;
+    }
     if let Some(thread) = remove(args, "thread_id", number) {
         event.thread = thread;
     }
