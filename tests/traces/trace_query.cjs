@@ -66,5 +66,6 @@ process.on("uncaughtException", (e) => { console.error("UE " + String(e && e.nam
     if (e) { console.error('SQL ERROR: ' + e); rc = 1; continue; }
     console.log(cols.join('|')); for (const r of rows) console.log(r.map(x => x === null ? 'NULL' : String(x)).join('|'));
   }
-  process.exit(rc);
+  // Leaving at once would cut off what a pipe has not taken yet.
+  process.stdout.write('', () => process.exit(rc));
 })().catch(e => { console.error(e); process.exit(3); });
